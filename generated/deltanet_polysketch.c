@@ -56,15 +56,318 @@
      x86-64-v3  linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 49920 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  deltanet_polysketch_linear_v4
-     x86-64-v3  deltanet_polysketch_linear_v3
-     generic    deltanet_polysketch_linear_any
-     choice     the version that this machine runs
+   Contents:
+     loops      deltanet_polysketch_linear
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  deltanet_polysketch_workspace, deltanet_polysketch_forward, deltanet_polysketch_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp deltanet_polysketch.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/solve.h>
+#include <attnrt/kernel/product.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot2)(int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/32, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot3)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+TARGET APART void T(dot4)(int64_t lanes, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot5)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot6)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot7)(int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(deltanet_polysketch_linear)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
+    const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
+    const float *const beta_array = (const float *)call->array[ARRAY_beta_array].at + b *
+        call->array[ARRAY_beta_array].strides.batch + (g * members + m) * call->array[ARRAY_beta_array].strides.head;
+    const int64_t beta_array_row = call->array[ARRAY_beta_array].strides.row;
+    float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
+    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
+    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
+    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
+    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
+    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
+    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
+    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
+    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
+    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
+    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
+    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
+    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
+    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
+    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
+    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
+    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 36; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + f * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* k_tile_2 = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
+        if (beta_array_row == 1) {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
+        } else {
+            /* beta_tile = beta_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
+        }
+        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
+            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
+            /* key_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key_sum + j, T(splat)(0.0f));
+            }
+            /* key_sum += k_tile_2 * k_tile_2 */
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += (2 * LANES)) {
+                T(vec) key_sum_in[2];
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
+                    key_sum_in[vector] = (T(vec)){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
+                        const T(vec) k_tile_2_0 = T(load)(k_tile_2 + d * 32 + j);
+                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
+                    T(store)(key_sum + j, T(load)(key_sum + j) + key_sum_in[vector]);
+                }
+            }
+            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) key_sum_1 = T(load)(key_sum + j);
+                const T(vec) t_2 = T(pick)(key_sum_1 == 0.0f, T(splat)(0.0f), 1.0f / T(sqrt)(key_sum_1));
+                for (int64_t d = 0; d < 64; d++) {
+                    T(store)(key + d * 32 + j, T(load)(k_tile_2 + d * 32 + j) * t_2);
+                }
+            }
+            /* key_g1[r][j] = sum over d of sketch_g1 * key */
+            T(dot0)(round_up(j1 - j0, LANES), sketch_g1, key, key_g1);
+            /* key_g2[r][j] = sum over d of sketch_g2 * key */
+            T(dot0)(round_up(j1 - j0, LANES), sketch_g2, key, key_g2);
+            /* key_features = (key_g1 * key_g2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(key_features + r * 32 + j, (T(load)(key_g1 + r * 32 + j) * T(load)(key_g2 + r * 32 + j)) *
+                        0.35355339f);
+                }
+            }
+            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
+                    T(store)(query_2 + f * 32 + t_key, (T(load)(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
+                        T(load)(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
+                        / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* score[j][t_key] = sum over r of key_features * key_features */
+            T(dot1)(round_up(t_key1 - t_key0, LANES), j1 - j0, key_features, key_features, score);
+            /* score = score * score */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
+                    const T(vec) score_3 = T(load)(score + j * 32 + t_key);
+                    T(store)(score + j * 32 + t_key, score_3 * score_3);
+                }
+            }
+            /* key_scale = beta_tile */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key_scale + j, T(load)(beta_tile + j));
+            }
+            /* key_features_2 = key_features * key_features */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(key_features_2 + f * 32 + j, T(load)(key_features + (f % 8) * 32 + j) *
+                        T(load)(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
+                }
+            }
+            /* from_state[t_key][e] = sum over f of query_2 * state */
+            T(dot2)(t_key1 - t_key0, query_2, state, from_state);
+            /* from_state = v - from_state */
+            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                        T(store)(from_state + t_key * 64 + e, T(load)(v + (t_key0 + t_key) * v_row + e) -
+                            T(load)(from_state + t_key * 64 + e));
+                    }
+                }
+            }
+            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
+               corrected[j][e]) */
+            T(dot3)(t_key1 - t_key0, score, key_scale, from_state, corrected);
+        }
+        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
+            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
+            /* query_sum_2 = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(query_sum_2 + i, T(splat)(0.0f));
+            }
+            /* query_sum_2 += q_tile * q_tile */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) query_sum_2_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    query_sum_2_in[vector] = (T(vec)){0};
+                }
+                for (int64_t d = 0; d < 64; d++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        const T(vec) q_tile_4 = T(load)(q_tile + d * 32 + i);
+                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(query_sum_2 + i, T(load)(query_sum_2 + i) + query_sum_2_in[vector]);
+                }
+            }
+            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) query_sum_2_5 = T(load)(query_sum_2 + i);
+                const T(vec) t_6 = T(pick)(query_sum_2_5 == 0.0f, T(splat)(0.0f), 1.0f / T(sqrt)(query_sum_2_5));
+                for (int64_t d = 0; d < 64; d++) {
+                    T(store)(q_tile + d * 32 + i, T(load)(q_tile + d * 32 + i) * t_6);
+                }
+            }
+            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
+            T(dot0)(round_up(i1 - i0, LANES), sketch_g1, q_tile, query_g1_2);
+            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
+            T(dot0)(round_up(i1 - i0, LANES), sketch_g2, q_tile, query_g2_2);
+            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
+            for (int64_t r = 0; r < 8; r++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(query_g1_2 + r * 32 + i, (T(load)(query_g1_2 + r * 32 + i) * T(load)(query_g2_2 + r * 32 +
+                        i)) * 0.35355339f);
+                }
+            }
+            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
+            for (int64_t f = 0; f < 36; f++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(query_4 + f * 32 + i, (T(load)(query_g1_2 + (f % 8) * 32 + i) * T(load)(query_g1_2 + (((f %
+                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
+                }
+            }
+            /* sum_from_state[e][i] = sum over f of state * query_4 */
+            T(dot4)(round_up(i1 - i0, LANES), state, query_4, sum_from_state);
+            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, key_features, query_g1_2, score_2);
+            /* score_2 = score_2 * score_2 */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) score_2_7 = T(load)(score_2 + j * 32 + i);
+                    T(store)(score_2 + j * 32 + i, score_2_7 * score_2_7);
+                }
+            }
+            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_8 = (i0 + i + T(lane)) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(store)(score_2 + j * 32 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_8, T(mask)),
+                        T(load)(score_2 + j * 32 + i), T(splat)(0.0f)));
+                }
+            }
+            /* sum[e][i] = sum over j of corrected * score_2 */
+            if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                T(dot5)(round_up(i1 - i0, LANES), j1 - j0, corrected, score_2, sum);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(mask) in_region[OF(2, 4, 8)] = {0};
+                    if (T(finite)(corrected + j * 64, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                            T(mask));
+                    }
+                    T(add_seen)(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
+                }
+            } else
+                T(dot6)(round_up(i1 - i0, LANES), j1 - j0, corrected, score_2, sum);
+            /* sum = sum + sum_from_state */
+            for (int64_t e = 0; e < 64; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(sum + e * 32 + i, T(load)(sum + e * 32 + i) + T(load)(sum_from_state + e * 32 + i));
+                }
+            }
+            /* out = sum, transposed back */
+            T(transpose_out)(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
+        }
+        /* state[f][e] += sum over j of key_features_2 * corrected */
+        T(dot7)(j1 - j0, key_features_2, corrected, state);
+    }
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "deltanet_polysketch.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -79,2320 +382,76 @@ extern int deltanet_polysketch_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#include <string.h>
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct deltanet_polysketch_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    const float *beta_array;
-    struct attn_strides beta_array_at;
-    struct deltanet_polysketch_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_sketch_g1, ARRAY_sketch_g2, ARRAY_beta_array
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "deltanet_polysketch.c"
+#endif
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
-{
-    vec_v4 y;
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-    return y;
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
-}
-
-/* Solves equations t to t + rows - 1 of solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_some_v4(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
-    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    vec_v4 sum[4][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v4(x + (t + r) * x_row + v * 16);
-    for (int64_t j = 0; j < t; j++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const vec_v4 y = load_v4(u + j * u_row + v * 16);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
-        }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
-            sum[r][v] *= rate[(t + r) * rate_step];
-            store_v4(u + (t + r) * u_row + v * 16, sum[r][v]);
-        }
-}
-
-/* Like solve_v4, for up to 4 vectors of lanes. */
-TARGET_v4 INLINE void solve_lanes_v4(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    for (; t + 4 <= rows; t += 4) solve_some_v4(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-    for (; t < rows; t++) solve_some_v4(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-}
-
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-TARGET_v4 INLINE void solve_v4(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    int64_t l = 0;
-    for (; l + 4 * 16 <= lanes; l += 4 * 16)
-        solve_lanes_v4(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-    for (; l < lanes; l += 16)
-        solve_lanes_v4(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot3_v4(int64_t rows, const float *w, const float *rate, const float *x, float *u)
-{
-    solve_v4(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
-        /*u_row=*/64);
-}
-TARGET_v4 APART void dot4_v4(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v4 APART void dot7_v4(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void deltanet_polysketch_linear_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sketch_g1 = call->params->sketch_g1;
-    const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 36; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_sum + j, splat_v4(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 32) {
-                vec_v4 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    key_sum_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                        const vec_v4 k_tile_2_0 = load_v4(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 16) {
-                    store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 key_sum_1 = load_v4(key_sum + j);
-                const vec_v4 t_2 = pick_v4(key_sum_1 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(key + d * 32 + j, load_v4(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* key_g1[r][j] = sum over d of sketch_g1 * key */
-            dot0_v4(round_up(j1 - j0, 16), sketch_g1, key, key_g1);
-            /* key_g2[r][j] = sum over d of sketch_g2 * key */
-            dot0_v4(round_up(j1 - j0, 16), sketch_g2, key, key_g2);
-            /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features + r * 32 + j, (load_v4(key_g1 + r * 32 + j) * load_v4(key_g2 + r * 32 + j)) *
-                        0.35355339f);
-                }
-            }
-            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    store_v4(query_2 + f * 32 + t_key, (load_v4(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
-                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
-                        / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* score[j][t_key] = sum over r of key_features * key_features */
-            dot1_v4(round_up(t_key1 - t_key0, 16), j1 - j0, key_features, key_features, score);
-            /* score = score * score */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 16) {
-                    const vec_v4 score_3 = load_v4(score + j * 32 + t_key);
-                    store_v4(score + j * 32 + t_key, score_3 * score_3);
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_scale + j, load_v4(beta_tile + j));
-            }
-            /* key_features_2 = key_features * key_features */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(key_features_2 + f * 32 + j, load_v4(key_features + (f % 8) * 32 + j) *
-                        load_v4(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot2_v4(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(from_state + t_key * 64 + e, load_v4(v + (t_key0 + t_key) * v_row + e) -
-                            load_v4(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot3_v4(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_sum_2 + i, splat_v4(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    query_sum_2_in[vector] = (vec_v4){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        const vec_v4 q_tile_4 = load_v4(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 query_sum_2_5 = load_v4(query_sum_2 + i);
-                const vec_v4 t_6 = pick_v4(query_sum_2_5 == 0.0f, splat_v4(0.0f), 1.0f / sqrt_v4(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v4(q_tile + d * 32 + i, load_v4(q_tile + d * 32 + i) * t_6);
-                }
-            }
-            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
-            dot0_v4(round_up(i1 - i0, 16), sketch_g1, q_tile, query_g1_2);
-            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot0_v4(round_up(i1 - i0, 16), sketch_g2, q_tile, query_g2_2);
-            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_g1_2 + r * 32 + i, (load_v4(query_g1_2 + r * 32 + i) * load_v4(query_g2_2 + r * 32 +
-                        i)) * 0.35355339f);
-                }
-            }
-            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(query_4 + f * 32 + i, (load_v4(query_g1_2 + (f % 8) * 32 + i) * load_v4(query_g1_2 + (((f %
-                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot4_v4(round_up(i1 - i0, 16), state, query_4, sum_from_state);
-            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, key_features, query_g1_2, score_2);
-            /* score_2 = score_2 * score_2 */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 score_2_7 = load_v4(score_2 + j * 32 + i);
-                    store_v4(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score_2 + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                        load_v4(score_2 + j * 32 + i), splat_v4(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_v4(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
-                    if (finite_v4(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                            mask_v4);
-                    }
-                    add_seen_v4(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot6_v4(round_up(i1 - i0, 16), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 32 + i, load_v4(sum + e * 32 + i) + load_v4(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot7_v4(j1 - j0, key_features_2, corrected, state);
-    }
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 32
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
-{
-    vec_v3 y;
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-    return y;
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
-}
-
-/* Solves equations t to t + rows - 1 of solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_some_v3(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
-    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    vec_v3 sum[4][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_v3(x + (t + r) * x_row + v * 8);
-    for (int64_t j = 0; j < t; j++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const vec_v3 y = load_v3(u + j * u_row + v * 8);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
-        }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
-            sum[r][v] *= rate[(t + r) * rate_step];
-            store_v3(u + (t + r) * u_row + v * 8, sum[r][v]);
-        }
-}
-
-/* Like solve_v3, for up to 4 vectors of lanes. */
-TARGET_v3 INLINE void solve_lanes_v3(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    for (; t + 4 <= rows; t += 4) solve_some_v3(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-    for (; t < rows; t++) solve_some_v3(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-}
-
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-TARGET_v3 INLINE void solve_v3(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row,
-    int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    int64_t l = 0;
-    for (; l + 4 * 8 <= lanes; l += 4 * 8)
-        solve_lanes_v3(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-    for (; l < lanes; l += 8)
-        solve_lanes_v3(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot2_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot3_v3(int64_t rows, const float *w, const float *rate, const float *x, float *u)
-{
-    solve_v3(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
-        /*u_row=*/64);
-}
-TARGET_v3 APART void dot4_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void deltanet_polysketch_linear_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sketch_g1 = call->params->sketch_g1;
-    const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 36; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_sum + j, splat_v3(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                vec_v3 key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        const vec_v3 k_tile_2_0 = load_v3(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 key_sum_1 = load_v3(key_sum + j);
-                const vec_v3 t_2 = pick_v3(key_sum_1 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(key + d * 32 + j, load_v3(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* key_g1[r][j] = sum over d of sketch_g1 * key */
-            dot0_v3(round_up(j1 - j0, 8), sketch_g1, key, key_g1);
-            /* key_g2[r][j] = sum over d of sketch_g2 * key */
-            dot0_v3(round_up(j1 - j0, 8), sketch_g2, key, key_g2);
-            /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features + r * 32 + j, (load_v3(key_g1 + r * 32 + j) * load_v3(key_g2 + r * 32 + j)) *
-                        0.35355339f);
-                }
-            }
-            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    store_v3(query_2 + f * 32 + t_key, (load_v3(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0)) *
-                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) * (float)(((f
-                        / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* score[j][t_key] = sum over r of key_features * key_features */
-            dot1_v3(round_up(t_key1 - t_key0, 8), j1 - j0, key_features, key_features, score);
-            /* score = score * score */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 8) {
-                    const vec_v3 score_3 = load_v3(score + j * 32 + t_key);
-                    store_v3(score + j * 32 + t_key, score_3 * score_3);
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_scale + j, load_v3(beta_tile + j));
-            }
-            /* key_features_2 = key_features * key_features */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(key_features_2 + f * 32 + j, load_v3(key_features + (f % 8) * 32 + j) *
-                        load_v3(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot2_v3(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(from_state + t_key * 64 + e, load_v3(v + (t_key0 + t_key) * v_row + e) -
-                            load_v3(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot3_v3(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_sum_2 + i, splat_v3(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    query_sum_2_in[vector] = (vec_v3){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        const vec_v3 q_tile_4 = load_v3(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 query_sum_2_5 = load_v3(query_sum_2 + i);
-                const vec_v3 t_6 = pick_v3(query_sum_2_5 == 0.0f, splat_v3(0.0f), 1.0f / sqrt_v3(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_v3(q_tile + d * 32 + i, load_v3(q_tile + d * 32 + i) * t_6);
-                }
-            }
-            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
-            dot0_v3(round_up(i1 - i0, 8), sketch_g1, q_tile, query_g1_2);
-            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot0_v3(round_up(i1 - i0, 8), sketch_g2, q_tile, query_g2_2);
-            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_g1_2 + r * 32 + i, (load_v3(query_g1_2 + r * 32 + i) * load_v3(query_g2_2 + r * 32 +
-                        i)) * 0.35355339f);
-                }
-            }
-            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(query_4 + f * 32 + i, (load_v3(query_g1_2 + (f % 8) * 32 + i) * load_v3(query_g1_2 + (((f %
-                        8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot4_v3(round_up(i1 - i0, 8), state, query_4, sum_from_state);
-            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, key_features, query_g1_2, score_2);
-            /* score_2 = score_2 * score_2 */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 score_2_7 = load_v3(score_2 + j * 32 + i);
-                    store_v3(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score_2 + j * 32 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                        load_v3(score_2 + j * 32 + i), splat_v3(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_v3(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[4] = {0};
-                    if (finite_v3(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
-                            mask_v3);
-                    }
-                    add_seen_v3(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot6_v3(round_up(i1 - i0, 8), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 32 + i, load_v3(sum + e * 32 + i) + load_v3(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v3(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot7_v3(j1 - j0, key_features_2, corrected, state);
-    }
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 32
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 32
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any sqrt_any(vec_any x)
-{
-    vec_any y = x;
-    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
-    return y;
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL);
-}
-
-/* Solves equations t to t + rows - 1 of solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_some_any(const int rows, const int vectors, int64_t t, const float *w, int64_t w_row,
-    int64_t w_step, const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    vec_any sum[4][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = load_any(x + (t + r) * x_row + v * 4);
-    for (int64_t j = 0; j < t; j++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            const vec_any y = load_any(u + j * u_row + v * 4);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][v] -= w[(t + r) * w_row + j * w_step] * y;
-        }
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) {
-            UNROLL for (int k = 0; k < r; k++) sum[r][v] -= w[(t + r) * w_row + (t + k) * w_step] * sum[k][v];
-            sum[r][v] *= rate[(t + r) * rate_step];
-            store_any(u + (t + r) * u_row + v * 4, sum[r][v]);
-        }
-}
-
-/* Like solve_any, for up to 4 vectors of lanes. */
-INLINE void solve_lanes_any(const int vectors, int64_t t, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    for (; t + 4 <= rows; t += 4) solve_some_any(4, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-    for (; t < rows; t++) solve_some_any(1, vectors, t, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
-}
-
-/* Solves a triangular system in each lane, for first <= t < rows: u[t] = rate[t] * (x[t] - sum over j < t of w[t][j] *
-   u[j]). u has the solution for t < first. */
-INLINE void solve_any(const int64_t lanes, int64_t first, int64_t rows, const float *w, int64_t w_row, int64_t w_step,
-    const float *rate, int64_t rate_step, const float *x, int64_t x_row, float *u, int64_t u_row)
-{
-    int64_t l = 0;
-    for (; l + 4 * 4 <= lanes; l += 4 * 4)
-        solve_lanes_any(4, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-    for (; l < lanes; l += 4)
-        solve_lanes_any(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor)
-{
-    float row[32];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor);
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/8, /*tail=*/2, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/8, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot1_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/8, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot2_any(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/32, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot3_any(int64_t rows, const float *w, const float *rate, const float *x, float *u)
-{
-    solve_any(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/1, /*w_step=*/32, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
-        /*u_row=*/64);
-}
-APART void dot4_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/36, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL);
-}
-APART void dot7_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/36, /*tail=*/0, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void deltanet_polysketch_linear_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sketch_g1 = call->params->sketch_g1;
-    const float *const sketch_g2 = call->params->sketch_g2;
-    const float *const beta_array = call->beta_array + b * call->beta_array_at.batch + (g * members + m) *
-        call->beta_array_at.head;
-    const int64_t beta_array_row = call->beta_array_at.row;
-    float *const state = (float *)(void *)(work + 0); /* [f: 36, e: 64] */
-    float *const key_sum = (float *)(void *)(work + 9216); /* [j: 32] */
-    float *const key = (float *)(void *)(work + 9344); /* [d: 64, j: 32] */
-    float *const key_g1 = (float *)(void *)(work + 17536); /* [r: 8, j: 32] */
-    float *const key_g2 = (float *)(void *)(work + 18560); /* [r: 8, j: 32] */
-    float *const key_features = (float *)(void *)(work + 19584); /* [r: 8, j: 32] */
-    float *const score = (float *)(void *)(work + 9216); /* [j: 32, t_key: 32] */
-    float *const query_2 = (float *)(void *)(work + 13312); /* [f: 36, t_key: 32] */
-    float *const key_scale = (float *)(void *)(work + 17920); /* [j: 32] */
-    float *const key_features_2 = (float *)(void *)(work + 20608); /* [f: 36, j: 32] */
-    float *const from_state = (float *)(void *)(work + 25216); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 33408); /* [j: 32, e: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 9216); /* [i: 32] */
-    float *const query_g1_2 = (float *)(void *)(work + 9216); /* [r: 8, i: 32] */
-    float *const query_g2_2 = (float *)(void *)(work + 10240); /* [r: 8, i: 32] */
-    float *const score_2 = (float *)(void *)(work + 10240); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(work + 10240); /* [f: 36, i: 32] */
-    float *const sum_from_state = (float *)(void *)(work + 25216); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(work + 41600); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const k_tile_2 = (float *)(void *)(work + 41600); /* [d: 64, j: 32] */
-    float *const beta_tile = (float *)(void *)(work + 49792); /* [j: 32] */
-    float *const q_tile = (float *)(void *)(work + 11264); /* [d: 64, i: 32] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 36; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* k_tile_2 = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile_2, 32, 64);
-        if (beta_array_row == 1) {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j)] : 0;
-        } else {
-            /* beta_tile = beta_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-                beta_tile[j] = j < j1 - j0 ? beta_array[(j0 + j) * beta_array_row] : 0;
-        }
-        for (int64_t t_key0 = j0, t_key_end = j1; t_key0 < t_key_end; t_key0 += 32) {
-            const int64_t t_key1 = min(t_key0 + 32, t_key_end);
-            /* key_sum = 0.0f */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_sum + j, splat_any(0.0f));
-            }
-            /* key_sum += k_tile_2 * k_tile_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                vec_any key_sum_in[2];
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        const vec_any k_tile_2_0 = load_any(k_tile_2 + d * 32 + j);
-                        key_sum_in[vector] += k_tile_2_0 * k_tile_2_0;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-                }
-            }
-            /* key = k_tile_2 * select(key_sum == 0.0f, 0.0f, 1.0f / sqrt(key_sum)) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any key_sum_1 = load_any(key_sum + j);
-                const vec_any t_2 = pick_any(key_sum_1 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(key_sum_1));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(key + d * 32 + j, load_any(k_tile_2 + d * 32 + j) * t_2);
-                }
-            }
-            /* key_g1[r][j] = sum over d of sketch_g1 * key */
-            dot0_any(round_up(j1 - j0, 4), sketch_g1, key, key_g1);
-            /* key_g2[r][j] = sum over d of sketch_g2 * key */
-            dot0_any(round_up(j1 - j0, 4), sketch_g2, key, key_g2);
-            /* key_features = (key_g1 * key_g2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features + r * 32 + j, (load_any(key_g1 + r * 32 + j) * load_any(key_g2 + r * 32 + j))
-                        * 0.35355339f);
-                }
-            }
-            /* query_2 = (key_features * key_features) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    store_any(query_2 + f * 32 + t_key, (load_any(key_features + (f % 8) * 32 + ((t_key0 + t_key) - j0))
-                        * load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + ((t_key0 + t_key) - j0))) *
-                        (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* score[j][t_key] = sum over r of key_features * key_features */
-            dot1_any(round_up(t_key1 - t_key0, 4), j1 - j0, key_features, key_features, score);
-            /* score = score * score */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += 4) {
-                    const vec_any score_3 = load_any(score + j * 32 + t_key);
-                    store_any(score + j * 32 + t_key, score_3 * score_3);
-                }
-            }
-            /* key_scale = beta_tile */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_scale + j, load_any(beta_tile + j));
-            }
-            /* key_features_2 = key_features * key_features */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(key_features_2 + f * 32 + j, load_any(key_features + (f % 8) * 32 + j) *
-                        load_any(key_features + (((f % 8) + (f / 8)) % 8) * 32 + j));
-                }
-            }
-            /* from_state[t_key][e] = sum over f of query_2 * state */
-            dot2_any(t_key1 - t_key0, query_2, state, from_state);
-            /* from_state = v - from_state */
-            for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(from_state + t_key * 64 + e, load_any(v + (t_key0 + t_key) * v_row + e) -
-                            load_any(from_state + t_key * 64 + e));
-                    }
-                }
-            }
-            /* corrected[t_key][e] = key_scale[t_key] * (from_state[t_key][e] - sum over j < t_key of score *
-               corrected[j][e]) */
-            dot3_any(t_key1 - t_key0, score, key_scale, from_state, corrected);
-        }
-        for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
-            (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
-            /* query_sum_2 = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_sum_2 + i, splat_any(0.0f));
-            }
-            /* query_sum_2 += q_tile * q_tile */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any query_sum_2_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    query_sum_2_in[vector] = (vec_any){0};
-                }
-                for (int64_t d = 0; d < 64; d++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        const vec_any q_tile_4 = load_any(q_tile + d * 32 + i);
-                        query_sum_2_in[vector] += q_tile_4 * q_tile_4;
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in[vector]);
-                }
-            }
-            /* q_tile = q_tile * select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any query_sum_2_5 = load_any(query_sum_2 + i);
-                const vec_any t_6 = pick_any(query_sum_2_5 == 0.0f, splat_any(0.0f), 1.0f / sqrt_any(query_sum_2_5));
-                for (int64_t d = 0; d < 64; d++) {
-                    store_any(q_tile + d * 32 + i, load_any(q_tile + d * 32 + i) * t_6);
-                }
-            }
-            /* query_g1_2[r][i] = sum over d of sketch_g1 * q_tile */
-            dot0_any(round_up(i1 - i0, 4), sketch_g1, q_tile, query_g1_2);
-            /* query_g2_2[r][i] = sum over d of sketch_g2 * q_tile */
-            dot0_any(round_up(i1 - i0, 4), sketch_g2, q_tile, query_g2_2);
-            /* query_g1_2 = (query_g1_2 * query_g2_2) * 0.35355339f */
-            for (int64_t r = 0; r < 8; r++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_g1_2 + r * 32 + i, (load_any(query_g1_2 + r * 32 + i) * load_any(query_g2_2 + r * 32
-                        + i)) * 0.35355339f);
-                }
-            }
-            /* query_4 = (query_g1_2 * query_g1_2) * select((f / 8) == 0, 1.0f, 2.0f) */
-            for (int64_t f = 0; f < 36; f++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(query_4 + f * 32 + i, (load_any(query_g1_2 + (f % 8) * 32 + i) * load_any(query_g1_2 +
-                        (((f % 8) + (f / 8)) % 8) * 32 + i)) * (float)(((f / 8) == 0) ? 1.0 : 2.0));
-                }
-            }
-            /* sum_from_state[e][i] = sum over f of state * query_4 */
-            dot4_any(round_up(i1 - i0, 4), state, query_4, sum_from_state);
-            /* score_2[j][i] = sum over r of key_features * query_g1_2 */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, key_features, query_g1_2, score_2);
-            /* score_2 = score_2 * score_2 */
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any score_2_7 = load_any(score_2 + j * 32 + i);
-                    store_any(score_2 + j * 32 + i, score_2_7 * score_2_7);
-                }
-            }
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score_2 + j * 32 + i, pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                        load_any(score_2 + j * 32 + i), splat_any(0.0f)));
-                }
-            }
-            /* sum[e][i] = sum over j of corrected * score_2 */
-            if (__builtin_expect(!finite_any(corrected, 64, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[8] = {0};
-                    if (finite_any(corrected + j * 64, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                            mask_any);
-                    }
-                    add_seen_any(64, sum, 32, corrected + j * 64, 1, score_2 + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot6_any(round_up(i1 - i0, 4), j1 - j0, corrected, score_2, sum);
-            /* sum = sum + sum_from_state */
-            for (int64_t e = 0; e < 64; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 32 + i, load_any(sum + e * 32 + i) + load_any(sum_from_state + e * 32 + i));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_any(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 64);
-        }
-        /* state[f][e] += sum over j of key_features_2 * corrected */
-        dot7_any(j1 - j0, key_features_2, corrected, state);
-    }
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-};
-
-static struct version version(int64_t n_k)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 49920, .of_token = 2340,
-            .in_keys = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 49920, .of_token = 2340,
-            .in_keys = 1};
-#endif
-    return (struct version){.rows = deltanet_polysketch_linear_any, .tile = -1, .own = 49920, .of_token = 2340,
-        .in_keys = 1};
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-size_t deltanet_polysketch_params_size(void)
-{
-    return 4096;
-}
-
-int deltanet_polysketch_params_init(struct deltanet_polysketch_params *params, uint64_t seed, void *storage)
-{
-    if (!params || !storage) return ATTN_EPOINTER;
-    if ((uintptr_t)storage % 64) return ATTN_EALIGN;
-    unsigned char *const bytes = (unsigned char *)storage;
-    *params = (struct deltanet_polysketch_params){0};
-    float *const sketch_g1 = (float *)(void *)(bytes + 0);
-    attn_normal_f32(seed, attn_stream("sketch.g1"), 0, 64 * 8, sketch_g1);
-    params->sketch_g1 = sketch_g1;
-    float *const sketch_g2 = (float *)(void *)(bytes + 2048);
-    attn_normal_f32(seed, attn_stream("sketch.g2"), 0, 64 * 8, sketch_g2);
-    params->sketch_g2 = sketch_g2;
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct deltanet_polysketch_params *const params = call->params;
-    const struct deltanet_polysketch_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.beta, given ? given->beta : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
-            3,
-            params->beta, sizeof *params->beta);
-    call->beta_array = call->params->beta;
-    call->beta_array_at = (struct attn_strides){call->at.beta[0], call->at.beta[1], call->at.beta[2]};
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (call->p.heads != call->p.kv_heads) return ATTN_EPROBLEM;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct deltanet_polysketch_params *const params = call->params;
-    if (!params || !params->sketch_g1 || !params->sketch_g2 || !params->beta) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t deltanet_polysketch_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows != NULL;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        for (; task - first < job->alone; task = take_task(w)) this->rows(job->call, task - first, own);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    (void)threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Sets an array of rows to 0. */
-static void clear_rows(const struct attn_problem *p, float *rows, const struct attn_strides *s, int64_t elements)
-{
-    for (int64_t b = 0; b < p->batch; b++)
-        for (int64_t h = 0; h < p->heads; h++)
-            for (int64_t i = 0; i < p->n_q; i++)
-                memset(rows + b * s->batch + h * s->head + i * s->row, 0, (size_t)elements * sizeof *rows);
-}
-
-/* Computes the rows of a call without keys, which loops over chunks of keys do not reach. */
-static void compute_without_keys(const struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    clear_rows(p, call->out, &p->out, 64);
-}
-
-int deltanet_polysketch_forward(const struct attn_problem *problem, const struct deltanet_polysketch_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p));
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    if (call.p.n_k == 0) compute_without_keys(&call);
-    return run(&call, &this, threads, work, bytes);
-}
-
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"sketch.g1", ATTN_F32, 2, {64, 8}, offsetof(struct deltanet_polysketch_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0,
         0, ATTN_NO_LIMITS},
@@ -2402,30 +461,110 @@ static const struct attn_param param[] = {
         offsetof(struct deltanet_polysketch_strides, beta), 0, 1, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return deltanet_polysketch_params_init((struct deltanet_polysketch_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "sketch.g1", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {-1, -1, -1}, .random = RANDOM_NORMAL},
+    {.name = "sketch.g2", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 1,
+        .axis = {-1, -1, -1}, .random = RANDOM_NORMAL},
+    {.name = "beta", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_PARAMS, .param = 2, .axis = {0, 1, 2}, .has_rows = 1},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD,
+     .rows = deltanet_polysketch_linear_v4, .tile = -1, .own = 49920, .of_token = 2340, .in_keys = 1},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD,
+     .rows = deltanet_polysketch_linear_v3, .tile = -1, .own = 49920, .of_token = 2340, .in_keys = 1},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD,
+     .rows = deltanet_polysketch_linear_any, .tile = -1, .own = 49920, .of_token = 2340, .in_keys = 1},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "deltanet_polysketch", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 3, .params_bytes = sizeof(struct deltanet_polysketch_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct deltanet_polysketch_params, strides),
+    .shares = 1,
+    .delta = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+};
+
+/* ==== the interface ==== */
+size_t deltanet_polysketch_params_size(void) { return attn_call_params_size(&kernel); }
+int deltanet_polysketch_params_init(struct deltanet_polysketch_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t deltanet_polysketch_workspace(const struct attn_problem *problem)
+{
+    return attn_call_workspace(&kernel, problem);
+}
+int deltanet_polysketch_forward(const struct attn_problem *problem, const struct deltanet_polysketch_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return deltanet_polysketch_forward(problem, (const struct deltanet_polysketch_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel deltanet_polysketch_kernel = {
     .name = "deltanet_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct deltanet_polysketch_params),
-    .params_size = deltanet_polysketch_params_size, .params_init = params_init_any,
-        .workspace = deltanet_polysketch_workspace,
-    .forward = forward_any,
+    .params_size = deltanet_polysketch_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = deltanet_polysketch_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct deltanet_polysketch_params, strides),
         .strides_bytes = sizeof(struct deltanet_polysketch_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

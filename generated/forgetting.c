@@ -27,18 +27,1099 @@
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155136 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155136 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  forgetting_rows_v4, forgetting_saved_v4, forgetting_row_sums_v4, forgetting_dq_dlog_decay_q_v4,
-     forgetting_dk_dv_v4, forgetting_dlog_decay_k_v4, forgetting_terms_dgate_v4, forgetting_terms_v4
-     x86-64-v3  forgetting_rows_v3, forgetting_saved_v3, forgetting_row_sums_v3, forgetting_dq_dlog_decay_q_v3,
-     forgetting_dk_dv_v3, forgetting_dlog_decay_k_v3, forgetting_terms_dgate_v3, forgetting_terms_v3
-     generic    forgetting_rows_any, forgetting_saved_any, forgetting_row_sums_any, forgetting_dq_dlog_decay_q_any,
-     forgetting_dk_dv_any, forgetting_dlog_decay_k_any, forgetting_terms_dgate_any, forgetting_terms_any
-     choice     the version that this machine runs
+   Contents:
+     loops      forgetting_rows, forgetting_saved, forgetting_row_sums, forgetting_dq_dlog_decay_q, forgetting_dk_dv,
+     forgetting_dlog_decay_k, forgetting_terms_dgate, forgetting_terms
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  forgetting_workspace, forgetting_forward, forgetting_backward, forgetting_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp forgetting.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET APART void T(dot4)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
+}
+TARGET APART void T(dot5)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot6)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_q].strides.head;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
+        (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * 80 + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+                const T(vec) log_decay_q_tile_2 = T(load)(log_decay_q_tile + i);
+                const T(vec) log_decay_q_low_tile_3 = T(load)(log_decay_q_low_tile + i);
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_1 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new4 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), T(splat)(-INFINITY));
+                    T(store)(score + j * 80 + i, score_new4);
+                    row_max_in = T(max)(row_max_in, score_new4);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) log_decay_q_tile_6 = T(load)(log_decay_q_tile + i);
+                const T(vec) log_decay_q_low_tile_7 = T(load)(log_decay_q_low_tile + i);
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_5 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    T(store)(score + j * 80 + i, score_new8);
+                    row_max_in = T(max)(row_max_in, score_new8);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_9 = T(load)(old_max + i);
+            const T(vec) old_max_new10 = T(exp2)(old_max_9 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new10);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new10);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new10);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_12 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_11 = T(load)(score + j * 80 + i);
+                const T(vec) score_new13 = T(exp2)(score_11 - row_max_12);
+                T(store)(score + j * 80 + i, score_new13);
+                row_sum_in += score_new13;
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(mask) in_region[OF(4, 8, 16)] = {0};
+                if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                        T(mask));
+                }
+                T(add_seen)(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
+            }
+        } else
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_14 = T(load)(row_sum + i);
+        const T(mask) t_15 = row_sum_14 == 0.0f;
+        const T(vec) t_16 = 1.0f / row_sum_14;
+        for (int64_t e = 0; e < 64; e++) {
+            T(store)(sum + e * 80 + i, T(pick)(t_15, T(splat)(0.0f), T(load)(sum + e * 80 + i) * t_16));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_sum_17 = T(load)(row_sum + i);
+            T(store)(row_sum + i, T(pick)(row_sum_17 == 0.0f, T(splat)(0.0f),
+                (T(log)(row_sum_17) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_saved)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_q].strides.head;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
+        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
+            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
+            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot3)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
+               - log_decay_k_low)) *  ... */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+                const T(vec) log_decay_q_tile_2 = T(load)(log_decay_q_tile + i);
+                const T(vec) log_decay_q_low_tile_3 = T(load)(log_decay_q_low_tile + i);
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_1 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new4 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
+                        log_decay_k_low[(j0 + j)])) * 1.442695f), T(splat)(-INFINITY));
+                    T(store)(score + j * 80 + i, score_new4);
+                    row_max_in = T(max)(row_max_in, score_new4);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+               1.442695f); row_max max= score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) log_decay_q_tile_6 = T(load)(log_decay_q_tile + i);
+                const T(vec) log_decay_q_low_tile_7 = T(load)(log_decay_q_low_tile + i);
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_5 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
+                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
+                    T(store)(score + j * 80 + i, score_new8);
+                    row_max_in = T(max)(row_max_in, score_new8);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_9 = T(load)(old_max + i);
+            const T(vec) old_max_new10 = T(exp2)(old_max_9 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new10);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new10);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new10);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_12 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_11 = T(load)(score + j * 80 + i);
+                const T(vec) score_new13 = T(exp2)(score_11 - row_max_12);
+                T(store)(score + j * 80 + i, score_new13);
+                row_sum_in += score_new13;
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_14 = T(load)(row_sum + i);
+        T(store)(row_sum + i, T(pick)(row_sum_14 == 0.0f, T(splat)(0.0f),
+            (T(log)(row_sum_14) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_row_sums)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = (const float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g *
+        members + m) * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    /* out_tile = out, with zeros beyond the last row */
+    T(transpose_padded)(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, LANES);
+    /* dout_tile = dout, with zeros beyond the last row */
+    T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, LANES);
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(result + i, T(splat)(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+        T(vec) result_in[OF(4, 2, 2)];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            result_in[vector] = (T(vec)){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                result_in[vector] += T(load)(dout_tile + e * 80 + i) * (-T(load)(out_tile + e * 80 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            T(store)(result + i, T(load)(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_dq_dlog_decay_q)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_q].strides.head;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m))
+        * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
+    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
+        call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
+    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
+    float *const dlog_decay_q = call->array[ARRAY_dlog_decay_q].at ? (float *)call->array[ARRAY_dlog_decay_q].at + b *
+        call->array[ARRAY_dlog_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_q].strides.head
+        : NULL;
+    const int64_t dlog_decay_q_row = call->array[ARRAY_dlog_decay_q].strides.row;
+    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
+    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
+    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* dout_tile = dout, with zeros beyond the last row */
+    T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, LANES);
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* row_0_tile = row_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
+    if (dlog_decay_q) {
+        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(row_sum + i, T(splat)(0.0f));
+            T(store)(row_sum_compensation + i, T(splat)(0.0f));
+        }
+    }
+    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 0.18033688f);
+            T(store)(sum + d * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + d * 80 + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
+            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot4)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
+            results);
+        results = 0;
+        /* score_2[j][i] = sum over e of v * dout_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
+            dq + i0 * dq_row, dq_row, results);
+        results = 0;
+        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
+           1.442695f)) - saved_0_til ... */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) log_decay_q_tile_1 = T(load)(log_decay_q_tile + i);
+            const T(vec) log_decay_q_low_tile_2 = T(load)(log_decay_q_low_tile + i);
+            const T(vec) saved_0_tile_3 = T(load)(saved_0_tile + i);
+            const T(vec) row_0_tile_6 = T(load)(row_0_tile + i);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_0 = T(load)(score + j * 80 + i);
+                const T(vec) score_new4 = T(exp2)((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
+                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
+                T(store)(score + j * 80 + i, score_new4);
+                const T(vec) score_2_5 = T(load)(score_2 + j * 80 + i);
+                const T(vec) score_2_new7 = score_2_5 + row_0_tile_6;
+                T(store)(score_2 + j * 80 + i, score_2_new7);
+                T(store)(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
+            }
+        }
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            if (dlog_decay_q) {
+                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_8 = (i0 + i + T(lane)) + query_start;
+                    T(vec) row_sum_in = (T(vec)){0};
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const T(vec) score_9 = T(load)(score + j * 80 + i);
+                        const T(vec) score_new10 = T(pick)(__builtin_convertvector((j0 + j) <= t_8, T(mask)),
+                            T(load)(score_2 + j * 80 + i) * score_9, T(splat)(0.0f));
+                        T(store)(score + j * 80 + i, score_new10);
+                        row_sum_in += score_new10;
+                    }
+                    T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+                }
+            }
+        }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            if (dlog_decay_q) {
+                /* score = score_2 * score; row_sum += score */
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+                    T(vec) row_sum_in[OF(4, 2, 2)];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                        row_sum_in[vector] = (T(vec)){0};
+                    }
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                            const T(vec) score_11 = T(load)(score + j * 80 + i);
+                            const T(vec) score_new12 = T(load)(score_2 + j * 80 + i) * score_11;
+                            T(store)(score + j * 80 + i, score_new12);
+                            row_sum_in[vector] += score_new12;
+                        }
+                    }
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                        T(add)(row_sum + i, row_sum_compensation + i, row_sum_in[vector], T(splat)(1));
+                    }
+                }
+            }
+        }
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            if (dq) {
+                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_13 = (i0 + i + T(lane)) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(weight_3 + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_13, T(mask)),
+                            T(load)(weight_3 + j * 80 + i), T(splat)(0.0f)));
+                    }
+                }
+            }
+        }
+        if (dq) {
+            /* sum[d][i] += sum over j of k * weight_3 */
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(k + j0 * k_row, k_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                T(dot5)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(mask) in_region[OF(4, 8, 16)] = {0};
+                    if (T(finite)(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                            T(mask));
+                    }
+                    T(add_seen)(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
+                }
+            } else
+                T(dot6)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
+        }
+    }
+    if (dq) {
+        /* sum = sum */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(sum + d * 80 + i, T(load)(sum + d * 80 + i));
+            }
+        }
+    }
+    if (dlog_decay_q) {
+        /* row_sum = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(row_sum + i, T(load)(row_sum + i));
+        }
+    }
+    if (dq) {
+        /* dq = sum, transposed back */
+        T(transpose_out)(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, LANES);
+    }
+    if (dlog_decay_q) {
+        /* dlog_decay_q = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_dk_dv)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + g * members *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const int64_t log_decay_q_low_head = call->array[ARRAY_log_decay_q_low].strides.head;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + g * members * call->array[ARRAY_log_decay_q].strides.head;
+    const int64_t log_decay_q_head = call->array[ARRAY_log_decay_q].strides.head;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + g * members *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const int64_t log_decay_k_low_head = call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + g * members * call->array[ARRAY_log_decay_k].strides.head;
+    const int64_t log_decay_k_head = call->array[ARRAY_log_decay_k].strides.head;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    const int64_t dk_row = call->array[ARRAY_dk].strides.row;
+    float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
+        call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
+    const int64_t dv_row = call->array[ARRAY_dv].strides.row;
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
+    /* k_tile = k, with zeros beyond the last row */
+    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, LANES);
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, LANES);
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * 80 + j, T(splat)(0.0f));
+                T(store)(sum_compensation + e * 80 + j, T(splat)(0.0f));
+            }
+        }
+    }
+    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(k_tile + d * 80 + j, T(load)(k_tile + d * 80 + j) * 0.18033688f);
+            T(store)(sum_2 + d * 80 + j, T(splat)(0.0f));
+            T(store)(sum_2_compensation + d * 80 + j, T(splat)(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* skips the tile if the decay makes all its weights too small to change a sum */
+            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
+                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
+            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
+                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
+            /* score[i][j] = sum over d of q * k_tile */
+            T(dot0)(round_up(j1 - j0, LANES), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                T(dot0)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_2, q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
+            }
+            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
+               1.442695f)) - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) log_decay_k_tile_0 = T(load)(log_decay_k_tile + j);
+                const T(vec) log_decay_k_low_tile_1 = T(load)(log_decay_k_low_tile + j);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    T(store)(score + i * 80 + j, T(exp2)((T(load)(score + i * 80 + j) + ((((log_decay_q[m *
+                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
+                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
+                        i)])));
+                }
+            }
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_2 = j0 + j + T(lane);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(store)(score + i * 80 + j, T(pick)(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
+                            T(mask)), T(load)(score + i * 80 + j), T(splat)(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(dout + m * dout_head + i0 * dout_row,
+                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    T(dot5)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        sum, sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(mask) in_region[OF(4, 8, 16)] = {0};
+                        if (T(finite)(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_3 = (i0 + i) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_3, T(mask));
+                        }
+                        T(add_seen)(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    T(dot6)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        sum, sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                            T(store)(score_2 + i * 80 + j, (T(load)(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * (T(load)(score + i * 80 + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+                if (dk) {
+                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_4 = j0 + j + T(lane);
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            T(store)(score_2 + i * 80 + j, T(pick)(__builtin_convertvector(t_4 <= ((i0 + i) +
+                                query_start), T(mask)), T(load)(score_2 + i * 80 + j), T(splat)(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(q + m * q_head + i0 * q_row, q_row,
+                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                    T(dot5)(round_up(j1 - j0, LANES), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(mask) in_region[OF(4, 8, 16)] = {0};
+                        if (T(finite)(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
+                        const int64_t t_5 = (i0 + i) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_5, T(mask));
+                        }
+                        T(add_seen)(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
+                            in_region, j1 - j0);
+                    }
+                } else
+                    T(dot6)(round_up(j1 - j0, LANES), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                        sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum_2 + d * 80 + j, T(load)(sum_2 + d * 80 + j));
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * 80 + j, T(load)(sum + e * 80 + j));
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        T(transpose_out)(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, LANES);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        T(transpose_out)(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_dlog_decay_k)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_q].strides.head;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m))
+        * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
+    float *const dlog_decay_k = call->array[ARRAY_dlog_decay_k].at ? (float *)call->array[ARRAY_dlog_decay_k].at + b *
+        call->array[ARRAY_dlog_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_k].strides.head
+        : NULL;
+    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
+    /* k_tile = k, with zeros beyond the last row */
+    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, LANES);
+    /* v_tile = v, with zeros beyond the last row */
+    T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, LANES);
+    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
+    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
+    /* k_tile = k_tile * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(k_tile + d * 80 + j, T(load)(k_tile + d * 80 + j) * 0.18033688f);
+        }
+    }
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+        T(store)(row_sum + j, T(splat)(0.0f));
+        T(store)(row_sum_compensation + j, T(splat)(0.0f));
+    }
+    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
+        const int64_t i1 = min(i0 + 288, i_end);
+        /* skips the tile if the decay makes all its weights too small to change a sum */
+        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
+            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
+        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
+            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
+        /* score[i][j] = sum over d of q * k_tile */
+        T(dot3)(round_up(j1 - j0, LANES), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
+        /* score_2[i][j] = sum over e of dout * v_tile */
+        T(dot3)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
+        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
+            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
+               log_decay_k_tile) + (log_decay_q ... */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_0 = j0 + j + T(lane);
+                const T(vec) log_decay_k_tile_2 = T(load)(log_decay_k_tile + j);
+                const T(vec) log_decay_k_low_tile_3 = T(load)(log_decay_k_low_tile + j);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const T(vec) score_2_1 = T(load)(score_2 + i * 80 + j);
+                    const T(vec) score_2_new4 = T(pick)(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
+                        T(mask)), (score_2_1 + row_0[(i0 + i)]) * (-T(exp2)((T(load)(score + i * 80 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), T(splat)(0.0f));
+                    T(store)(score_2 + i * 80 + j, score_2_new4);
+                    row_sum_in += score_2_new4;
+                }
+                T(add)(row_sum + j, row_sum_compensation + j, row_sum_in, T(splat)(1));
+            }
+        }
+        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
+            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+               log_decay_k_low_tile)) * ... */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) log_decay_k_tile_6 = T(load)(log_decay_k_tile + j);
+                const T(vec) log_decay_k_low_tile_7 = T(load)(log_decay_k_low_tile + j);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    const T(vec) score_2_5 = T(load)(score_2 + i * 80 + j);
+                    const T(vec) score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-T(exp2)((T(load)(score + i * 80 + j) +
+                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
+                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
+                    T(store)(score_2 + i * 80 + j, score_2_new8);
+                    row_sum_in += score_2_new8;
+                }
+                T(add)(row_sum + j, row_sum_compensation + j, row_sum_in, T(splat)(1));
+            }
+        }
+    }
+    /* row_sum = row_sum */
+    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+        T(store)(row_sum + j, T(load)(row_sum + j));
+    }
+    if (dlog_decay_k) {
+        /* dlog_decay_k = row_sum */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dlog_decay_k[(j0 + j)] = row_sum[j];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_terms_dgate)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
+        call->array[ARRAY_gate_array].strides.batch + (g * members + m) * call->array[ARRAY_gate_array].strides.head;
+    const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
+    const float *const dlog_decay = (const float *)call->array[ARRAY_dlog_decay].at + b *
+        call->array[ARRAY_dlog_decay].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay].strides.head;
+    float *const dgate_array = call->array[ARRAY_dgate_array].at ? (float *)call->array[ARRAY_dgate_array].at + ((b *
+        kv_heads + g) * members + m) * n_k : NULL;
+    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
+    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
+    if (gate_array_row == 1) {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
+    } else {
+        /* gate_tile = gate_array, with zeros beyond the last row */
+        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
+    }
+    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
+    for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
+    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
+    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+        T(store)(gate_tile + j, T(load)(dlog_decay_tile + j) * T(pick)(T(load)(gate_tile + j) < (-1e+04f),
+            T(splat)(0.0f), T(splat)(1.0f)));
+    }
+    if (dgate_array) {
+        /* dgate_array = gate_tile */
+        for (int64_t j = 0; j < j1 - j0; j++)
+            dgate_array[(j0 + j)] = gate_tile[j];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(forgetting_terms)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
+        call->array[ARRAY_gate_array].strides.batch + (g * members + m) * call->array[ARRAY_gate_array].strides.head;
+    const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const log_decay_k = call->array[ARRAY_log_decay_k].at ? (float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head :
+        NULL;
+    const int64_t log_decay_k_row = call->array[ARRAY_log_decay_k].strides.row;
+    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
+    /* gate_at = gate_array, at computed subscripts */
+    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
+    for (int64_t i = i1 - i0; i < round_up(i1 - i0, LANES); i++) gate_at[i] = 0;
+    /* result = max(gate_at, -1e+04f) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(result + i, T(max)(T(load)(gate_at + i), T(splat)(-1e+04f)));
+    }
+    if (log_decay_k) {
+        /* log_decay_k = result */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
+    }
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "forgetting.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -53,5225 +1134,299 @@ extern int forgetting_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
+#define REAL float
+#include <attnrt/kernel/fades.h>
+#undef REAL
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct forgetting_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    const float *dout;
-    float *dq;
-    float *dk;
-    float *dv;
-    const float *gate_array;
-    struct attn_strides gate_array_at;
-    float *log_decay_q; /* [B,H,n_q] */
-    struct attn_strides log_decay_q_at;
-    float *log_decay_q_low; /* [B,H,n_q] */
-    struct attn_strides log_decay_q_low_at;
-    float *log_decay_k; /* [B,H,n_k] */
-    struct attn_strides log_decay_k_at;
-    float *log_decay_k_low; /* [B,H,n_k] */
-    struct attn_strides log_decay_k_low_at;
-    float *log_decay_chunk; /* [B,H,n_k] */
-    struct attn_strides log_decay_chunk_at;
-    float *log_decay_chunk_low; /* [B,H,n_k] */
-    struct attn_strides log_decay_chunk_low_at;
-    float *dlog_decay_q; /* [B,H,n_q] */
-    struct attn_strides dlog_decay_q_at;
-    float *dlog_decay_k; /* [B,H,n_k] */
-    struct attn_strides dlog_decay_k_at;
-    float *dlog_decay; /* [B,H,n_k] */
-    struct attn_strides dlog_decay_at;
-    struct forgetting_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
-    float *saved_0; /* [B,H,n_q], or NULL */
-    float *row_0; /* [B,H,n_q] */
-    float *dgate_array;
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_dout, ARRAY_dq, ARRAY_dk, ARRAY_dv, ARRAY_gate_array, ARRAY_log_decay_q,
+    ARRAY_log_decay_q_low, ARRAY_log_decay_k, ARRAY_log_decay_k_low, ARRAY_log_decay_chunk, ARRAY_log_decay_chunk_low,
+    ARRAY_dlog_decay_q, ARRAY_dlog_decay_k, ARRAY_dlog_decay, ARRAY_dgate_array, ARRAY_saved_0, ARRAY_row_0
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-enum { NORM_LANES = 16 }; /* sums that are computed side by side, because a compiler may not reorder a single sum */
-INLINE double larger_square(double max, float square) /* NaN if a square is not finite */
-{
-    return square - square != 0 || max != max ? NAN : (double)square > max ? (double)square : max;
-}
-/* Returns a bound of the norms of n rows, which are `step` apart. */
-INLINE double max_norm_of_rows(const float *x, int64_t n, int64_t step, int64_t elements)
-{
-    double max = 0;
-    for (int64_t k = 0; k < n; k++, x += step) {
-        float part[NORM_LANES] = {0}, square = 0;
-        int64_t e = 0;
-        for (; e + NORM_LANES <= elements; e += NORM_LANES)
-            for (int t = 0; t < NORM_LANES; t++) part[t] += x[e + t] * x[e + t];
-        for (; e < elements; e++) square += x[e] * x[e];
-        for (int t = 0; t < NORM_LANES; t++) square += part[t];
-        max = larger_square(max, square);
-    }
-    return sqrt(max) * (1 + 0x1p-16);
-}
-/* Returns a bound of the norms of n columns. Rows are `stride` apart. */
-INLINE double max_norm_of_columns(const float *x, int64_t n, int64_t stride, int64_t elements)
-{
-    double max = 0;
-    for (int64_t k = 0; k < n; k += NORM_LANES) {
-        const int64_t columns = min(n - k, NORM_LANES);
-        float square[NORM_LANES] = {0};
-        for (int64_t e = 0; e < elements; e++)
-            if (columns == NORM_LANES)
-                for (int t = 0; t < NORM_LANES; t++) square[t] += x[e * stride + k + t] * x[e * stride + k + t];
-            else
-                for (int64_t t = 0; t < columns; t++) square[t] += x[e * stride + k + t] * x[e * stride + k + t];
-        for (int64_t t = 0; t < columns; t++) max = larger_square(max, square[t]);
-    }
-    return sqrt(max) * (1 + 0x1p-16);
-}
-/* Returns the minimum of n numbers, or NaN if one is not finite. */
-INLINE double min_of(const float *x, int64_t n, int64_t step)
-{
-    float min = x[0], bad = 0;
-    for (int64_t k = 0; k < n; k++) {
-        bad += x[k * step] - x[k * step];
-        min = x[k * step] < min ? x[k * step] : min;
-    }
-    return (double)(min + bad);
-}
-/* Returns a bound of (a - b) * unit for all prefix sums a of n queries and b of m keys. The bound is infinite if the
-   difference of one pair is too large to matter, NaN if a number is not finite. */
-INLINE double max_gap(const float *a, int64_t n, int64_t a_step, const float *b, int64_t m, int64_t b_step, double unit)
-{
-    if (!((double)(a[0] - b[(m - 1) * b_step]) * unit < -24)) return INFINITY;
-    float max = a[0], bad = 0;
-    for (int64_t k = 0; k < n; k++) {
-        bad += a[k * a_step] - a[k * a_step];
-        max = a[k * a_step] > max ? a[k * a_step] : max;
-    }
-    const double high = (double)(max + bad), low = min_of(b, m, b_step);
-    return (high - low + (sizeof(float) == 4 ? 0x1p-22 : 0x1p-51) * (fabs(high) + fabs(low))) * unit;
-        /* rounding of sums */
-}
-/* Returns whether n shares of at most 2^exponent add up to less than the last bit of their whole. */
-INLINE int fades(double exponent, int64_t n)
-{
-    return exponent < (sizeof(float) == 4 ? -24 : -53) && exponent + log2((double)n) < (sizeof(float) == 4 ? -24 : -53);
-}
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "forgetting.c"
+#endif
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
-{
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-                const vec_v4 log_decay_q_tile_2 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 80 + i, score_new4);
-                    row_max_in = max_v4(row_max_in, score_new4);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_q_tile_6 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 80 + i, score_new8);
-                    row_max_in = max_v4(row_max_in, score_new8);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + i);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new10);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_12 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 80 + i);
-                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 in_region[4] = {0};
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                        mask_v4);
-                }
-                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_14 = load_v4(row_sum + i);
-        const mask_v4 t_15 = row_sum_14 == 0.0f;
-        const vec_v4 t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_16));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_17 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_17 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_17) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_saved_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot3_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-                const vec_v4 log_decay_q_tile_2 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_3 = load_v4(log_decay_q_low_tile + i);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 80 + i, score_new4);
-                    row_max_in = max_v4(row_max_in, score_new4);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 log_decay_q_tile_6 = load_v4(log_decay_q_tile + i);
-                const vec_v4 log_decay_q_low_tile_7 = load_v4(log_decay_q_low_tile + i);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v4(score + j * 80 + i, score_new8);
-                    row_max_in = max_v4(row_max_in, score_new8);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + i);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new10);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_12 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 80 + i);
-                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_14 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_14 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_14) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(result + i, splat_v4(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 result_in[4];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            result_in[vector] = (vec_v4){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            store_v4(result + i, load_v4(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_dq_dlog_decay_q_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
-        + m) * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* row_0_tile = row_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
-    if (dlog_decay_q) {
-        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_sum + i, splat_v4(0.0f));
-            store_v4(row_sum_compensation + i, splat_v4(0.0f));
-        }
-    }
-    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
-            store_v4(sum + d * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
-            results);
-        results = 0;
-        /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
-            dq + i0 * dq_row, dq_row, results);
-        results = 0;
-        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f)) - saved_0_til ... */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 log_decay_q_tile_1 = load_v4(log_decay_q_tile + i);
-            const vec_v4 log_decay_q_low_tile_2 = load_v4(log_decay_q_low_tile + i);
-            const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
-            const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_0 = load_v4(score + j * 80 + i);
-                const vec_v4 score_new4 = exp2_v4((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
-                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_v4(score + j * 80 + i, score_new4);
-                const vec_v4 score_2_5 = load_v4(score_2 + j * 80 + i);
-                const vec_v4 score_2_new7 = score_2_5 + row_0_tile_6;
-                store_v4(score_2 + j * 80 + i, score_2_new7);
-                store_v4(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_8 = (i0 + i + lane_v4) + query_start;
-                    vec_v4 row_sum_in = (vec_v4){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_9 = load_v4(score + j * 80 + i);
-                        const vec_v4 score_new10 = pick_v4(__builtin_convertvector((j0 + j) <= t_8, mask_v4),
-                            load_v4(score_2 + j * 80 + i) * score_9, splat_v4(0.0f));
-                        store_v4(score + j * 80 + i, score_new10);
-                        row_sum_in += score_new10;
-                    }
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-                }
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            if (dlog_decay_q) {
-                /* score = score_2 * score; row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                    vec_v4 row_sum_in[4];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_sum_in[vector] = (vec_v4){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                            const vec_v4 score_11 = load_v4(score + j * 80 + i);
-                            const vec_v4 score_new12 = load_v4(score_2 + j * 80 + i) * score_11;
-                            store_v4(score + j * 80 + i, score_new12);
-                            row_sum_in[vector] += score_new12;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        add_v4(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v4(1));
-                    }
-                }
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(weight_3 + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_13, mask_v4),
-                            load_v4(weight_3 + j * 80 + i), splat_v4(0.0f)));
-                    }
-                }
-            }
-        }
-        if (dq) {
-            /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(k + j0 * k_row, k_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[4] = {0};
-                    if (finite_v4(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                            mask_v4);
-                    }
-                    add_seen_v4(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-        }
-    }
-    if (dq) {
-        /* sum = sum */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
-            }
-        }
-    }
-    if (dlog_decay_q) {
-        /* row_sum = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_sum + i, load_v4(row_sum + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum, transposed back */
-        transpose_out_v4(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
-    }
-    if (dlog_decay_q) {
-        /* dlog_decay_q = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_head = call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 80 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
-            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* skips the tile if the decay makes all its weights too small to change a sum */
-            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
-                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
-               1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 log_decay_k_tile_0 = load_v4(log_decay_k_tile + j);
-                const vec_v4 log_decay_k_low_tile_1 = load_v4(log_decay_k_low_tile + j);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) + ((((log_decay_q[m *
-                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
-                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
-                        i)])));
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_2 = j0 + j + lane_v4;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v4(score + i * 80 + j, pick_v4(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_v4), load_v4(score + i * 80 + j), splat_v4(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(dout + m * dout_head + i0 * dout_row,
-                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 in_region[4] = {0};
-                        if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_3, mask_v4);
-                        }
-                        add_seen_v4(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
-                            in_region, j1 - j0);
-                    }
-                } else
-                    dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v4(score + i * 80 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk) {
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_4 = j0 + j + lane_v4;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v4(score_2 + i * 80 + j, pick_v4(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v4), load_v4(score_2 + i * 80 + j), splat_v4(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v4(q + m * q_head + i0 * q_row, q_row,
-                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 in_region[4] = {0};
-                        if (finite_v4(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_5, mask_v4);
-                        }
-                        add_seen_v4(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
-                            in_region, j1 - j0);
-                    }
-                } else
-                    dot6_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_dlog_decay_k_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
-    /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-    /* k_tile = k_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 0.18033688f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(row_sum + j, splat_v4(0.0f));
-        store_v4(row_sum_compensation + j, splat_v4(0.0f));
-    }
-    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-        const int64_t i1 = min(i0 + 288, i_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-        /* score[i][j] = sum over d of q * k_tile */
-        dot3_v4(round_up(j1 - j0, 16), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
-        /* score_2[i][j] = sum over e of dout * v_tile */
-        dot3_v4(round_up(j1 - j0, 16), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
-               log_decay_k_tile) + (log_decay_q ... */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_0 = j0 + j + lane_v4;
-                const vec_v4 log_decay_k_tile_2 = load_v4(log_decay_k_tile + j);
-                const vec_v4 log_decay_k_low_tile_3 = load_v4(log_decay_k_low_tile + j);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_1 = load_v4(score_2 + i * 80 + j);
-                    const vec_v4 score_2_new4 = pick_v4(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_v4), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 80 + j) +
-                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v4(0.0f));
-                    store_v4(score_2 + i * 80 + j, score_2_new4);
-                    row_sum_in += score_2_new4;
-                }
-                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
-            }
-        }
-        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
-            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-               log_decay_k_low_tile)) * ... */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 log_decay_k_tile_6 = load_v4(log_decay_k_tile + j);
-                const vec_v4 log_decay_k_low_tile_7 = load_v4(log_decay_k_low_tile + j);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v4 score_2_5 = load_v4(score_2 + i * 80 + j);
-                    const vec_v4 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v4((load_v4(score + i * 80 + j) +
-                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_v4(score_2 + i * 80 + j, score_2_new8);
-                    row_sum_in += score_2_new8;
-                }
-                add_v4(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v4(1));
-            }
-        }
-    }
-    /* row_sum = row_sum */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(row_sum + j, load_v4(row_sum + j));
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = row_sum[j];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_terms_dgate_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
-        call->dlog_decay_at.head;
-    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_array_row == 1) {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
-    }
-    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 16); j++)
-        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        store_v4(gate_tile + j, load_v4(dlog_decay_tile + j) * pick_v4(load_v4(gate_tile + j) < (-1e+04f),
-            splat_v4(0.0f), splat_v4(1.0f)));
-    }
-    if (dgate_array) {
-        /* dgate_array = gate_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dgate_array[(j0 + j)] = gate_tile[j];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void forgetting_terms_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 16); i++) gate_at[i] = 0;
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(result + i, max_v4(load_v4(gate_at + i), splat_v4(-1e+04f)));
-    }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
-{
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-                const vec_v3 log_decay_q_tile_2 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 80 + i, score_new4);
-                    row_max_in = max_v3(row_max_in, score_new4);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_q_tile_6 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 80 + i, score_new8);
-                    row_max_in = max_v3(row_max_in, score_new8);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + i);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new10);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_12 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 80 + i);
-                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 in_region[8] = {0};
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
-                }
-                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_14 = load_v3(row_sum + i);
-        const mask_v3 t_15 = row_sum_14 == 0.0f;
-        const vec_v3 t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_16));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_17 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_17 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_17) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_saved_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot3_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-                const vec_v3 log_decay_q_tile_2 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_3 = load_v3(log_decay_q_low_tile + i);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 80 + i, score_new4);
-                    row_max_in = max_v3(row_max_in, score_new4);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 log_decay_q_tile_6 = load_v3(log_decay_q_tile + i);
-                const vec_v3 log_decay_q_low_tile_7 = load_v3(log_decay_q_low_tile + i);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_v3(score + j * 80 + i, score_new8);
-                    row_max_in = max_v3(row_max_in, score_new8);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + i);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new10);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_12 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 80 + i);
-                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_14 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_14 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_14) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(result + i, splat_v3(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            result_in[vector] = (vec_v3){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            store_v3(result + i, load_v3(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_dq_dlog_decay_q_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
-        + m) * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* row_0_tile = row_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
-    if (dlog_decay_q) {
-        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_sum + i, splat_v3(0.0f));
-            store_v3(row_sum_compensation + i, splat_v3(0.0f));
-        }
-    }
-    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
-            store_v3(sum + d * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row, results);
-        results = 0;
-        /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
-            dq + i0 * dq_row, dq_row, results);
-        results = 0;
-        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f)) - saved_0_til ... */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 log_decay_q_tile_1 = load_v3(log_decay_q_tile + i);
-            const vec_v3 log_decay_q_low_tile_2 = load_v3(log_decay_q_low_tile + i);
-            const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
-            const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_0 = load_v3(score + j * 80 + i);
-                const vec_v3 score_new4 = exp2_v3((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
-                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_v3(score + j * 80 + i, score_new4);
-                const vec_v3 score_2_5 = load_v3(score_2 + j * 80 + i);
-                const vec_v3 score_2_new7 = score_2_5 + row_0_tile_6;
-                store_v3(score_2 + j * 80 + i, score_2_new7);
-                store_v3(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_8 = (i0 + i + lane_v3) + query_start;
-                    vec_v3 row_sum_in = (vec_v3){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_9 = load_v3(score + j * 80 + i);
-                        const vec_v3 score_new10 = pick_v3(__builtin_convertvector((j0 + j) <= t_8, mask_v3),
-                            load_v3(score_2 + j * 80 + i) * score_9, splat_v3(0.0f));
-                        store_v3(score + j * 80 + i, score_new10);
-                        row_sum_in += score_new10;
-                    }
-                    add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-                }
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            if (dlog_decay_q) {
-                /* score = score_2 * score; row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            const vec_v3 score_11 = load_v3(score + j * 80 + i);
-                            const vec_v3 score_new12 = load_v3(score_2 + j * 80 + i) * score_11;
-                            store_v3(score + j * 80 + i, score_new12);
-                            row_sum_in[vector] += score_new12;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
-                    }
-                }
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(weight_3 + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_13, mask_v3),
-                            load_v3(weight_3 + j * 80 + i), splat_v3(0.0f)));
-                    }
-                }
-            }
-        }
-        if (dq) {
-            /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(k + j0 * k_row, k_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[8] = {0};
-                    if (finite_v3(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
-                            mask_v3);
-                    }
-                    add_seen_v3(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-        }
-    }
-    if (dq) {
-        /* sum = sum */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
-            }
-        }
-    }
-    if (dlog_decay_q) {
-        /* row_sum = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_sum + i, load_v3(row_sum + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum, transposed back */
-        transpose_out_v3(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
-    }
-    if (dlog_decay_q) {
-        /* dlog_decay_q = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_head = call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 80 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
-            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* skips the tile if the decay makes all its weights too small to change a sum */
-            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
-                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
-               1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 log_decay_k_tile_0 = load_v3(log_decay_k_tile + j);
-                const vec_v3 log_decay_k_low_tile_1 = load_v3(log_decay_k_low_tile + j);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) + ((((log_decay_q[m *
-                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
-                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
-                        i)])));
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_2 = j0 + j + lane_v3;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_v3(score + i * 80 + j, pick_v3(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_v3), load_v3(score + i * 80 + j), splat_v3(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(dout + m * dout_head + i0 * dout_row,
-                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 in_region[8] = {0};
-                        if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_3, mask_v3);
-                        }
-                        add_seen_v3(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1, score + i * 80,
-                            in_region, j1 - j0);
-                    }
-                } else
-                    dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * (load_v3(score + i * 80 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk) {
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_4 = j0 + j + lane_v3;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_v3(score_2 + i * 80 + j, pick_v3(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_v3), load_v3(score_2 + i * 80 + j), splat_v3(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_v3(q + m * q_head + i0 * q_row, q_row,
-                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 in_region[8] = {0};
-                        if (finite_v3(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_5, mask_v3);
-                        }
-                        add_seen_v3(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
-                            in_region, j1 - j0);
-                    }
-                } else
-                    dot6_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_dlog_decay_k_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
-    /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-    /* k_tile = k_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 0.18033688f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(row_sum + j, splat_v3(0.0f));
-        store_v3(row_sum_compensation + j, splat_v3(0.0f));
-    }
-    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-        const int64_t i1 = min(i0 + 288, i_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-        /* score[i][j] = sum over d of q * k_tile */
-        dot3_v3(round_up(j1 - j0, 8), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
-        /* score_2[i][j] = sum over e of dout * v_tile */
-        dot3_v3(round_up(j1 - j0, 8), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
-               log_decay_k_tile) + (log_decay_q ... */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_0 = j0 + j + lane_v3;
-                const vec_v3 log_decay_k_tile_2 = load_v3(log_decay_k_tile + j);
-                const vec_v3 log_decay_k_low_tile_3 = load_v3(log_decay_k_low_tile + j);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_1 = load_v3(score_2 + i * 80 + j);
-                    const vec_v3 score_2_new4 = pick_v3(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_v3), (score_2_1 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 80 + j) +
-                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_v3(0.0f));
-                    store_v3(score_2 + i * 80 + j, score_2_new4);
-                    row_sum_in += score_2_new4;
-                }
-                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
-            }
-        }
-        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
-            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-               log_decay_k_low_tile)) * ... */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 log_decay_k_tile_6 = load_v3(log_decay_k_tile + j);
-                const vec_v3 log_decay_k_low_tile_7 = load_v3(log_decay_k_low_tile + j);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_v3 score_2_5 = load_v3(score_2 + i * 80 + j);
-                    const vec_v3 score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_v3((load_v3(score + i * 80 + j) +
-                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_v3(score_2 + i * 80 + j, score_2_new8);
-                    row_sum_in += score_2_new8;
-                }
-                add_v3(row_sum + j, row_sum_compensation + j, row_sum_in, splat_v3(1));
-            }
-        }
-    }
-    /* row_sum = row_sum */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(row_sum + j, load_v3(row_sum + j));
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = row_sum[j];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_terms_dgate_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
-        call->dlog_decay_at.head;
-    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_array_row == 1) {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
-    }
-    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 8); j++)
-        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        store_v3(gate_tile + j, load_v3(dlog_decay_tile + j) * pick_v3(load_v3(gate_tile + j) < (-1e+04f),
-            splat_v3(0.0f), splat_v3(1.0f)));
-    }
-    if (dgate_array) {
-        /* dgate_array = gate_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dgate_array[(j0 + j)] = gate_tile[j];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void forgetting_terms_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 8); i++) gate_at[i] = 0;
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(result + i, max_v3(load_v3(gate_at + i), splat_v3(-1e+04f)));
-    }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-INLINE vec_any log_any(vec_any x)
-{
-    vec_any y = x;
-    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot3_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64, results);
-}
-APART void dot5_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void forgetting_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 154624); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 154880); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_0 = (i0 + i + lane_any) + query_start;
-                const vec_any log_decay_q_tile_2 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 80 + i);
-                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 80 + i, score_new4);
-                    row_max_in = max_any(row_max_in, score_new4);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_q_tile_6 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 80 + i);
-                    const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 80 + i, score_new8);
-                    row_max_in = max_any(row_max_in, score_new8);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_9 = load_any(old_max + i);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new10);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_12 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 80 + i);
-                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any in_region[16] = {0};
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                        mask_any);
-                }
-                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_14 = load_any(row_sum + i);
-        const mask_any t_15 = row_sum_14 == 0.0f;
-        const vec_any t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 80 + i) * t_16));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_17 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_17 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_17) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void forgetting_saved_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 113664); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 113920); /* [i: 64] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1, 1.4426950408889634);
-        if (i1 + query_start <= n_k && fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * (max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64) + max_norm_of_rows(k + max(i0 + query_start,
-            0) * k_row, i1 + query_start - max(i0 + query_start, 0), k_row, 64)), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot3_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile
-               - log_decay_k_low)) *  ... */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_0 = (i0 + i + lane_any) + query_start;
-                const vec_any log_decay_q_tile_2 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_3 = load_any(log_decay_q_low_tile + i);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 80 + i);
-                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        score_1 + (((log_decay_q_tile_2 - log_decay_k[(j0 + j)]) + (log_decay_q_low_tile_3 -
-                        log_decay_k_low[(j0 + j)])) * 1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 80 + i, score_new4);
-                    row_max_in = max_any(row_max_in, score_new4);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-               1.442695f); row_max max= score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any log_decay_q_tile_6 = load_any(log_decay_q_tile + i);
-                const vec_any log_decay_q_low_tile_7 = load_any(log_decay_q_low_tile + i);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 80 + i);
-                    const vec_any score_new8 = score_5 + (((log_decay_q_tile_6 - log_decay_k[(j0 + j)]) +
-                        (log_decay_q_low_tile_7 - log_decay_k_low[(j0 + j)])) * 1.442695f);
-                    store_any(score + j * 80 + i, score_new8);
-                    row_max_in = max_any(row_max_in, score_new8);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_9 = load_any(old_max + i);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new10);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_12 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 80 + i);
-                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_14 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_14 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_14) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void forgetting_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(result + i, splat_any(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            result_in[vector] = (vec_any){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            store_any(result + i, load_any(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void forgetting_dq_dlog_decay_q_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 184320); /* [j: 288, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 276480); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 276736); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 276992); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 297472); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const dlog_decay_q = call->dlog_decay_q ? call->dlog_decay_q + b * call->dlog_decay_q_at.batch + (g * members
-        + m) * call->dlog_decay_q_at.head : NULL;
-    const int64_t dlog_decay_q_row = call->dlog_decay_q_at.row;
-    float *const q_tile = (float *)(void *)(work + 317952); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 338432); /* [e: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 358912); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 359168); /* [i: 64] */
-    float *const saved_0_tile = (float *)(void *)(work + 359424); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 359680); /* [i: 64] */
-    int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_tile[i] = i < i1 - i0 ? log_decay_q[(i0 + i)] : 0;
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        log_decay_q_low_tile[i] = i < i1 - i0 ? log_decay_q_low[(i0 + i)] : 0;
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* row_0_tile = row_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        row_0_tile[i] = i < i1 - i0 ? row_0[(i0 + i)] : 0;
-    if (dlog_decay_q) {
-        /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_sum + i, splat_any(0.0f));
-            store_any(row_sum_compensation + i, splat_any(0.0f));
-        }
-    }
-    /* q_tile = q_tile * 0.18033688f; sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
-            store_any(sum + d * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q_tile, i1 - i0, 1, log_decay_k + j0, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0_tile, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(q_tile, i1 - i0, 80,
-            64) * max_norm_of_rows(k + j0 * k_row, j1 - j0, k_row, 64), n_k)) continue;
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, dq + i0 * dq_row, dq_row,
-            results);
-        results = 0;
-        /* score_2[j][i] = sum over e of v * dout_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score_2, k + j0 * k_row, k_row,
-            dq + i0 * dq_row, dq_row, results);
-        results = 0;
-        /* score = exp2((score + (((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low)) *
-           1.442695f)) - saved_0_til ... */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any log_decay_q_tile_1 = load_any(log_decay_q_tile + i);
-            const vec_any log_decay_q_low_tile_2 = load_any(log_decay_q_low_tile + i);
-            const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
-            const vec_any row_0_tile_6 = load_any(row_0_tile + i);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_0 = load_any(score + j * 80 + i);
-                const vec_any score_new4 = exp2_any((score_0 + (((log_decay_q_tile_1 - log_decay_k[(j0 + j)]) +
-                    (log_decay_q_low_tile_2 - log_decay_k_low[(j0 + j)])) * 1.442695f)) - saved_0_tile_3);
-                store_any(score + j * 80 + i, score_new4);
-                const vec_any score_2_5 = load_any(score_2 + j * 80 + i);
-                const vec_any score_2_new7 = score_2_5 + row_0_tile_6;
-                store_any(score_2 + j * 80 + i, score_2_new7);
-                store_any(weight_3 + j * 80 + i, score_2_new7 * (score_new4 * 0.125f));
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dlog_decay_q) {
-                /* score = select(j <= (i + query_start), score_2 * score, 0.0f); row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_8 = (i0 + i + lane_any) + query_start;
-                    vec_any row_sum_in = (vec_any){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_9 = load_any(score + j * 80 + i);
-                        const vec_any score_new10 = pick_any(__builtin_convertvector((j0 + j) <= t_8, mask_any),
-                            load_any(score_2 + j * 80 + i) * score_9, splat_any(0.0f));
-                        store_any(score + j * 80 + i, score_new10);
-                        row_sum_in += score_new10;
-                    }
-                    add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-                }
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            if (dlog_decay_q) {
-                /* score = score_2 * score; row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            const vec_any score_11 = load_any(score + j * 80 + i);
-                            const vec_any score_new12 = load_any(score_2 + j * 80 + i) * score_11;
-                            store_any(score + j * 80 + i, score_new12);
-                            row_sum_in[vector] += score_new12;
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
-                    }
-                }
-            }
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dq) {
-                /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_13 = (i0 + i + lane_any) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(weight_3 + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_13, mask_any),
-                            load_any(weight_3 + j * 80 + i), splat_any(0.0f)));
-                    }
-                }
-            }
-        }
-        if (dq) {
-            /* sum[d][i] += sum over j of k * weight_3 */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(k + j0 * k_row, k_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[16] = {0};
-                    if (finite_any(k + j0 * k_row + j * k_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                            mask_any);
-                    }
-                    add_seen_any(64, sum, 80, k + j0 * k_row + j * k_row, 1, weight_3 + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot6_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, weight_3, sum, sum_compensation);
-        }
-    }
-    if (dq) {
-        /* sum = sum */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
-            }
-        }
-    }
-    if (dlog_decay_q) {
-        /* row_sum = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_sum + i, load_any(row_sum + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum, transposed back */
-        transpose_out_any(sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
-    }
-    if (dlog_decay_q) {
-        /* dlog_decay_q = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            dlog_decay_q[(i0 + i) * dlog_decay_q_row] = row_sum[i];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void forgetting_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + g * members *
-        call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_head = call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + g * members *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_head = call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + g * members *
-        call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_head = call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + g * members *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_head = call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 307200); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 307456); /* [j: 64] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 80 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 0.18033688f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
-            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[m * log_decay_k_head + (j0 + j)] : 0;
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[m * log_decay_k_low_head + (j0 + j)] : 0;
-        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* skips the tile if the decay makes all its weights too small to change a sum */
-            const double j_gap = max_gap(log_decay_q + m * log_decay_q_head + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0,
-                1, 1.4426950408889634) - min_of(saved_0 + m * saved_0_head + i0, i1 - i0, 1);
-            if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-                64) * max_norm_of_rows(q + m * q_head + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* score = exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile)) *
-               1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any log_decay_k_tile_0 = load_any(log_decay_k_tile + j);
-                const vec_any log_decay_k_low_tile_1 = load_any(log_decay_k_low_tile + j);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) + ((((log_decay_q[m *
-                        log_decay_q_head + (i0 + i)]) - log_decay_k_tile_0) + ((log_decay_q_low[m * log_decay_q_low_head
-                        + (i0 + i)]) - log_decay_k_low_tile_1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 +
-                        i)])));
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_2 = j0 + j + lane_any;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        store_any(score + i * 80 + j, pick_any(__builtin_convertvector(t_2 <= ((i0 + i) + query_start),
-                            mask_any), load_any(score + i * 80 + j), splat_any(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(dout + m * dout_head + i0 * dout_row,
-                    dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any in_region[16] = {0};
-                        if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_3 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_3, mask_any);
-                        }
-                        add_seen_any(64, sum, 80, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 80, in_region, j1 - j0);
-                    }
-                } else
-                    dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 80 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk) {
-                    /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_4 = j0 + j + lane_any;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            store_any(score_2 + i * 80 + j, pick_any(__builtin_convertvector(t_4 <= ((i0 + i) +
-                                query_start), mask_any), load_any(score_2 + i * 80 + j), splat_any(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !finite_any(q + m * q_head + i0 * q_row, q_row,
-                    i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot5_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any in_region[16] = {0};
-                        if (finite_any(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_5 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_5, mask_any);
-                        }
-                        add_seen_any(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
-                            in_region, j1 - j0);
-                    }
-                } else
-                    dot6_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                        sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void forgetting_dlog_decay_k_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 184320); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 184576); /* [j: 64] */
-    float *const dlog_decay_k = call->dlog_decay_k ? call->dlog_decay_k + b * call->dlog_decay_k_at.batch + (g * members
-        + m) * call->dlog_decay_k_at.head : NULL;
-    float *const k_tile = (float *)(void *)(work + 184832); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 205312); /* [e: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 225792); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 226048); /* [j: 64] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
-    /* v_tile = v, with zeros beyond the last row */
-    transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
-    /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-        log_decay_k_tile[j] = j < j1 - j0 ? log_decay_k[(j0 + j)] : 0;
-    /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-        log_decay_k_low_tile[j] = j < j1 - j0 ? log_decay_k_low[(j0 + j)] : 0;
-    /* k_tile = k_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 0.18033688f);
-        }
-    }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(row_sum + j, splat_any(0.0f));
-        store_any(row_sum_compensation + j, splat_any(0.0f));
-    }
-    for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 288) {
-        const int64_t i1 = min(i0 + 288, i_end);
-        /* skips the tile if the decay makes all its weights too small to change a sum */
-        const double j_gap = max_gap(log_decay_q + i0, i1 - i0, 1, log_decay_k_tile, j1 - j0, 1,
-            1.4426950408889634) - min_of(saved_0 + i0, i1 - i0, 1);
-        if (fades(j_gap, n_k) && fades(j_gap + max_norm_of_columns(k_tile, j1 - j0, 80,
-            64) * max_norm_of_rows(q + i0 * q_row, i1 - i0, q_row, 64), n_k)) continue;
-        /* score[i][j] = sum over d of q * k_tile */
-        dot3_any(round_up(j1 - j0, 4), i1 - i0, q + i0 * q_row, q_row, k_tile, score);
-        /* score_2[i][j] = sum over e of dout * v_tile */
-        dot3_any(round_up(j1 - j0, 4), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score_2);
-        if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), (score_2 + row_0) * neg(exp2((score + (((log_decay_q -
-               log_decay_k_tile) + (log_decay_q ... */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_0 = j0 + j + lane_any;
-                const vec_any log_decay_k_tile_2 = load_any(log_decay_k_tile + j);
-                const vec_any log_decay_k_low_tile_3 = load_any(log_decay_k_low_tile + j);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_1 = load_any(score_2 + i * 80 + j);
-                    const vec_any score_2_new4 = pick_any(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                        mask_any), (score_2_1 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 80 + j) +
-                        (((log_decay_q[(i0 + i)] - log_decay_k_tile_2) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_3)) * 1.442695f)) - saved_0[(i0 + i)])), splat_any(0.0f));
-                    store_any(score_2 + i * 80 + j, score_2_new4);
-                    row_sum_in += score_2_new4;
-                }
-                add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
-            }
-        }
-        if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
-            /* score_2 = (score_2 + row_0) * neg(exp2((score + (((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-               log_decay_k_low_tile)) * ... */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any log_decay_k_tile_6 = load_any(log_decay_k_tile + j);
-                const vec_any log_decay_k_low_tile_7 = load_any(log_decay_k_low_tile + j);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    const vec_any score_2_5 = load_any(score_2 + i * 80 + j);
-                    const vec_any score_2_new8 = (score_2_5 + row_0[(i0 + i)]) * (-exp2_any((load_any(score + i * 80 +
-                        j) + (((log_decay_q[(i0 + i)] - log_decay_k_tile_6) + (log_decay_q_low[(i0 + i)] -
-                        log_decay_k_low_tile_7)) * 1.442695f)) - saved_0[(i0 + i)]));
-                    store_any(score_2 + i * 80 + j, score_2_new8);
-                    row_sum_in += score_2_new8;
-                }
-                add_any(row_sum + j, row_sum_compensation + j, row_sum_in, splat_any(1));
-            }
-        }
-    }
-    /* row_sum = row_sum */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(row_sum + j, load_any(row_sum + j));
-    }
-    if (dlog_decay_k) {
-        /* dlog_decay_k = row_sum */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dlog_decay_k[(j0 + j)] = row_sum[j];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void forgetting_terms_dgate_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    const float *const dlog_decay = call->dlog_decay + b * call->dlog_decay_at.batch + (g * members + m) *
-        call->dlog_decay_at.head;
-    float *const dgate_array = call->dgate_array ? call->dgate_array + ((b * kv_heads + g) * members + m) * n_k : NULL;
-    float *const gate_tile = (float *)(void *)(work + 0); /* [j: 64] */
-    float *const dlog_decay_tile = (float *)(void *)(work + 256); /* [j: 64] */
-    if (gate_array_row == 1) {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j)] : 0;
-    } else {
-        /* gate_tile = gate_array, with zeros beyond the last row */
-        for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-            gate_tile[j] = j < j1 - j0 ? gate_array[(j0 + j) * gate_array_row] : 0;
-    }
-    /* dlog_decay_tile = dlog_decay, with zeros beyond the last row */
-    for (int64_t j = 0; j < round_up(j1 - j0, 4); j++)
-        dlog_decay_tile[j] = j < j1 - j0 ? dlog_decay[(j0 + j)] : 0;
-    /* gate_tile = dlog_decay_tile * select(gate_tile < -1e+04f, 0.0f, 1.0f) */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        store_any(gate_tile + j, load_any(dlog_decay_tile + j) * pick_any(load_any(gate_tile + j) < (-1e+04f),
-            splat_any(0.0f), splat_any(1.0f)));
-    }
-    if (dgate_array) {
-        /* dgate_array = gate_tile */
-        for (int64_t j = 0; j < j1 - j0; j++)
-            dgate_array[(j0 + j)] = gate_tile[j];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void forgetting_terms_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const gate_array = call->gate_array + b * call->gate_array_at.batch + (g * members + m) *
-        call->gate_array_at.head;
-    const int64_t gate_array_row = call->gate_array_at.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const log_decay_k = call->log_decay_k ? call->log_decay_k + b * call->log_decay_k_at.batch + (g * members +
-        m) * call->log_decay_k_at.head : NULL;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const gate_at = (float *)(void *)(work + 256); /* [i: 64] */
-    /* gate_at = gate_array, at computed subscripts */
-    for (int64_t i = 0; i < i1 - i0; i++) gate_at[i] = gate_array[((i0 + i) + n_k - n_q) * gate_array_row];
-    for (int64_t i = i1 - i0; i < round_up(i1 - i0, 4); i++) gate_at[i] = 0;
-    /* result = max(gate_at, -1e+04f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(result + i, max_any(load_any(gate_at + i), splat_any(-1e+04f)));
-    }
-    if (log_decay_k) {
-        /* log_decay_k = result */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            log_decay_k[(i0 + i) * log_decay_k_row] = result[i];
-    }
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int own_sums; /* computes the prefix sums that it reads */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
-    int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
-    int units;      /* the number of slices of the rows, or 0 */
-    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-};
-
-static struct version version(int64_t n_k)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_rows_v4, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_rows_v3, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
-#endif
-    return (struct version){.rows = forgetting_rows_any, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1};
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-size_t forgetting_params_size(void)
-{
-    return 0;
-}
-
-int forgetting_params_init(struct forgetting_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct forgetting_params){0};
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct forgetting_params *const params = call->params;
-    const struct forgetting_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.gate, given ? given->gate : NULL, (const int64_t[]){p->batch, p->heads, p->n_k},
-            3,
-            params->gate, sizeof *params->gate);
-    call->gate_array = call->params->gate;
-    call->gate_array_at = (struct attn_strides){call->at.gate[0], call->at.gate[1], call->at.gate[2]};
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct forgetting_params *const params = call->params;
-    if (!params || !params->gate) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-/* ==== prefix sums: sums of terms up to the position of a query or key ==== */
-static struct version terms_version(void)
-{
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_terms_v4, .tile = 64, .own = 512, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_terms_v3, .tile = 64, .own = 512, .of_pair = 128};
-#endif
-    return (struct version){.rows = forgetting_terms_any, .tile = 64, .own = 512, .of_pair = 128};
-}
-
-/* Returns the bytes of an array with a row per position and head. */
-static size_t prefix_rows(const struct attn_problem *p, int64_t n)
-{
-    const size_t of_heads = bytes_times(bytes_times(1 * sizeof(float), p->batch), p->heads);
-    return whole_lines(bytes_times(of_heads, n));
-}
-
-/* Returns the number of rows of a head's sums. */
-static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
-
-/* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
-static size_t prefix_bytes(const struct attn_problem *p)
-{
-    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, rows_of_sums(p))), 2);
-}
-
-/* Returns whether each query is at the position of a key, so that queries need no arrays. */
-static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
-
-/* Sets pointers and strides of the prefix sums, which begin at `at`. */
-static void set_prefix_sums(struct call *call, unsigned char *at)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t rows = rows_of_sums(p);
-    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, rows);
-    const struct attn_strides queries = {p->heads * p->n_q * 1, p->n_q * 1, 1},
-        keys = {p->heads * rows * 1, rows * 1, 1};
-    call->log_decay_q = (float *)(void *)at;
-    call->log_decay_q_low = (float *)(void *)(at + of_queries);
-    call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
-    call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
-    call->log_decay_q_at = call->log_decay_q_low_at = queries;
-    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
-    if (!queries_at_keys(p)) return;
-    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 1;
-    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 1;
-    call->log_decay_q_at = call->log_decay_q_low_at = keys;
-}
-
-/* Adds x to high + low. `low` is the rounding error of `high`. */
-INLINE void add_to_sum(double *high, double *low, double x)
-{
-    const double sum = *high + x, added = sum - *high;
-    *low += (*high - (sum - added)) + (x - added);
-    *high = sum;
-}
-
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
-   there are such arrays. */
-static void add_terms(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    const int64_t rows = rows_of_sums(&call->p);
-    float *restrict const sum = call->log_decay_k + task * rows * 1,
-        *restrict const sum_low = call->log_decay_k_low + task * rows * 1,
-        *restrict const of_query = call->log_decay_q + task * n_q * 1,
-        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 1;
-    (void)work;
-    double high[1] = {0}; /* has more digits than the two numbers that are stored */
-    for (int64_t t = 0; t < n_k; t++)
-        for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
-            high[x] += (double)sum[at];
-            sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at]);
-        }
-    if (queries_at_keys(&call->p)) return;
-    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++) {
-        const int64_t at = i * 1, from = min(first + i, n_k - 1) * 1;
-        for (int64_t x = 0; x < 1 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
-        for (int64_t x = 0; x < 1 && from >= 0; x++) {
-            of_query[at + x] = sum[from + x];
-            of_query_low[at + x] = sum_low[from + x];
-        }
-    }
-}
-
-/* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
-static size_t first_bytes_a_thread(void)
-{
-    size_t bytes = 0;
-    const struct version terms = terms_version();
-    bytes = bytes_a_thread(&terms);
-    return bytes;
-}
-
-/* Returns the bytes of the workspace that all threads of a call share. `sums` has the sizes of the prefix sums. It is
-   NULL if the call reads none. */
-static size_t call_bytes(const struct attn_problem *p, const struct attn_problem *sums)
-{
-    size_t bytes = 0;
-    (void)p;
-    (void)sums;
-    if (sums) bytes = bytes_plus(bytes, prefix_bytes(sums));
-    return bytes;
-}
-
-/* Returns whether all versions for n_k keys compute the prefix sums that they read, so that the workspace has none. */
-static int own_sums(int64_t n_k)
-{
-    return version(n_k).own_sums;
-}
-
-/* Returns what call_bytes returns for forward. There is room for the prefix sums of each call with fewer keys, and at
-   most as many queries as keys. */
-static size_t forward_bytes(const struct attn_problem *problem)
-{
-    struct attn_problem sums = *problem;
-    const int64_t keys = after_keys(problem) ? 0 : problem->n_k;
-    if (!own_sums(keys)) return call_bytes(problem, problem);
-    sums.n_k = -1;
-    sums.n_q = min(sums.n_q, sums.n_k);
-    return call_bytes(problem, sums.n_k < 0 ? NULL : &sums);
-}
-
-size_t forgetting_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = forward_bytes(problem), bytes = first_bytes_a_thread();
-    const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows != NULL;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-/* Subnormal numbers are taken for 0: products of decays are often subnormal, and x86 processors compute with such
-   numbers up to 100 times slower. */
-enum { SUBNORMALS_ARE_ZERO = 1 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        for (; task - first < job->alone; task = take_task(w)) this->rows(job->call, task - first, own);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
-    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    if (this->units)
-        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
-            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
-    job->tasks = job->alone = tasks;
-    (void)threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
-static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
-{
-    const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    struct call of_keys = *call;
-    of_keys.p.n_q = call->p.n_k; /* one term for each key */
-    const int error = run(&of_keys, &terms, threads, work, bytes);
-    return error ? error : run(call, &sums, threads, work, bytes);
-}
-
-/* Returns the bytes of an array with an element per query and head. */
-static size_t row_bytes(const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
-}
-
-static size_t saved_bytes(const struct attn_problem *p)
-{
-    return bytes_times(row_bytes(p), 1);
-}
-
-size_t forgetting_saved(const struct attn_problem *problem)
-{
-    const size_t bytes = problem ? saved_bytes(problem) : 0;
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_saved(struct call *call, unsigned char *saved)
-{
-    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
-}
-
-int forgetting_forward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
-    const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p));
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const struct attn_problem *const sums = this.own_sums ? NULL : &call.p;
-    const size_t shared = call_bytes(&call.p, sums);
-    const size_t bytes = bytes_a_thread(&this);
-    size_t max_bytes = first_bytes_a_thread();
-    if (bytes > max_bytes) max_bytes = bytes;
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    const size_t saved = saved_bytes(problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    int failed = 0;
-    unsigned char *first = (unsigned char *)workspace;
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    if (sums) {
-        set_prefix_sums(&call, first);
-        failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-        first += prefix_bytes(&call.p);
-    }
-    (void)first;
-    return failed ? failed : run(&call, &this, threads, work, bytes);
-}
-
-/* ==== the gradients ==== */
-/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
-   computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->dq || call->dlog_decay_q; }
-INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->dlog_decay_k != NULL; }
-INLINE int wanted_3(const struct call *call) { return call->dgate_array != NULL; }
-
-static struct version part_version(int part, int64_t n_k)
-{
-    (void)n_k; /* n_k is unused if every target has one version of each part */
-    switch (part) {
-    case 0:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_saved_v4, .tile = 64, .own = 114176, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_saved_v3, .tile = 64, .own = 114176, .of_pair = 128};
-#endif
-    return (struct version){.rows = forgetting_saved_any, .tile = 64, .own = 114176, .of_pair = 128};
-    case 1:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-    return (struct version){.rows = forgetting_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
-    case 2:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dq_dlog_decay_q_v4, .tile = 64, .own = 359936, .of_pair = 128,
-            .wanted = wanted_0};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dq_dlog_decay_q_v3, .tile = 64, .own = 359936, .of_pair = 128,
-            .wanted = wanted_0};
-#endif
-    return (struct version){.rows = forgetting_dq_dlog_decay_q_any, .tile = 64, .own = 359936, .of_pair = 128,
-        .wanted = wanted_0};
-    case 3:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dk_dv_v4, .tile = 64, .own = 307712, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dk_dv_v3, .tile = 64, .own = 307712, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD};
-#endif
-    return (struct version){.rows = forgetting_dk_dv_any, .tile = 64, .own = 307712, .of_pair = 128, .wanted = wanted_1,
-        .of_keys = OF_KEY_HEAD};
-    case 4:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_dlog_decay_k_v4, .tile = 64, .own = 226304, .of_pair = 128,
-            .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_dlog_decay_k_v3, .tile = 64, .own = 226304, .of_pair = 128,
-            .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
-#endif
-    return (struct version){.rows = forgetting_dlog_decay_k_any, .tile = 64, .own = 226304, .of_pair = 128,
-        .wanted = wanted_2, .of_keys = OF_QUERY_HEAD};
-    default:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = forgetting_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = forgetting_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
-            .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
-#endif
-    return (struct version){.rows = forgetting_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
-        .wanted = wanted_3, .of_keys = OF_QUERY_HEAD};
-    }
-}
-
-/* From each of these numbers of keys on, a part of backward may have another version. */
-static const int64_t part_from[] = {
-    0
-};
-
-/* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
-   the gradients from its position to the last. */
-static void add_gradients(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    float *const sum = call->dlog_decay + task * rows_of_sums(&call->p) * 1;
-    const float *const of_query = call->dlog_decay_q + task * n_q * 1;
-    double high[1] = {0}, low[1] = {0};
-    (void)work;
-    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
-    for (int64_t t = n_k - 1; t >= 0; t--) {
-        for (; i >= 0 && first + i >= t; i--)
-            for (int64_t x = 0; x < 1; x++) add_to_sum(&high[x], &low[x], (double)of_query[i * 1 + x]);
-        for (int64_t x = 0, at = t * 1; x < 1; x++, at++) {
-            add_to_sum(&high[x], &low[x], (double)sum[at]);
-            sum[at] = (float)(high[x] + low[x]);
-        }
-    }
-}
-
-static size_t prefix_gradients_bytes(const struct attn_problem *problem)
-{
-    return bytes_plus(prefix_rows(problem, problem->n_q), prefix_rows(problem, rows_of_sums(problem)));
-}
-
-/* Sets pointers and strides of the gradients of the prefix sums, which begin at `at`. */
-static void set_prefix_gradients(struct call *call, unsigned char *at)
-{
-    call->dlog_decay_q = (float *)(void *)at;
-    call->dlog_decay_k = call->dlog_decay = (float *)(void *)(at + prefix_rows(&call->p, call->p.n_q));
-    call->dlog_decay_q_at = (struct attn_strides){call->p.heads * call->p.n_q * 1, call->p.n_q * 1,
-        1};
-    call->dlog_decay_k_at = call->dlog_decay_at = call->log_decay_k_at;
-}
-
-/* Computes the gradients of the terms of prefix sums, if the call wants a gradient that needs them. */
-static int make_prefix_gradients(const struct call *call, int threads, unsigned char *work, size_t bytes)
-{
-    const struct version sums = {.rows = add_gradients, .tile = -1, .of_token = 8};
-    return call->dlog_decay ? run(call, &sums, threads, work, bytes) : 0;
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
-static size_t part_bytes_a_thread(int64_t n_k)
-{
-    const struct version terms = terms_version();
-    size_t bytes = bytes_a_thread(&terms);
-    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= n_k); part++) {
-            const struct version v = part_version(part, part_from[k]);
-            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-        }
-    return bytes;
-}
-
-/* Sets pointers to the wanted gradients in `to`, and to arrays in the memory at `left`. One part of backward fills
-   these arrays, and later parts read them. Returns the bytes that all the arrays need. */
-static size_t set_totals(struct call *call, const struct forgetting_gradients *to, unsigned char *const left)
-{
-    const struct attn_problem *const p = &call->p;
-    size_t at = 0, most = 0;
-    if (to) {
-        call->dgate_array = to->gate;
-    }
-    if (at > most) most = at;
-    at = 0;
-    if (at > most) most = at;
-
-    (void)p;
-    (void)left;
-    return most;
-}
-
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
-/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
-   room for the saved values, because forward may not have saved them. */
-static size_t shared_bytes(const struct attn_problem *problem)
-{
-    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
-    struct call none = {.p = *problem};
-    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
-    bytes = bytes_plus(bytes, prefix_gradients_bytes(problem));
-    bytes = bytes_plus(bytes, call_bytes(problem, problem));
-    return bytes;
-}
-
-size_t forgetting_backward_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
-        bytes = bytes_plus(shared_bytes(problem), of_threads);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_row_sums(struct call *call, unsigned char *rows)
-{
-    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
-}
-
-static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
-{
-    const struct version this = part_version(part, keys_of_version(&call->p));
-    if (this.wanted && !this.wanted(call)) return 0;
-    return run(call, &this, threads, workspace, bytes_a_thread(&this));
-}
-
-int forgetting_backward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
-    const float *k, const float *v, const float *out, const float *dout,
-    float *dq, float *dk, float *dv,
-    struct forgetting_gradients *gradients, void *workspace)
-{
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
-        .dv = dv};
-    int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
-        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
-        return ATTN_EPOINTER;
-    if ((dq && (const void *)dq == q) ||
-        (dq && (const void *)dq == k) ||
-        (dq && (const void *)dq == v) ||
-        (dq && (const void *)dq == out) ||
-        (dq && (const void *)dq == dout) ||
-        (dk && (const void *)dk == q) ||
-        (dk && (const void *)dk == k) ||
-        (dk && (const void *)dk == v) ||
-        (dk && (const void *)dk == out) ||
-        (dk && (const void *)dk == dout) ||
-        (dk && (const void *)dk == dq) ||
-        (dv && (const void *)dv == q) ||
-        (dv && (const void *)dv == k) ||
-        (dv && (const void *)dv == v) ||
-        (dv && (const void *)dv == out) ||
-        (dv && (const void *)dv == dout) ||
-        (dv && (const void *)dv == dq) ||
-        (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    for (int part = 0; part < 6; part++) {
-        const struct version this = part_version(part, keys_of_version(&call.p));
-        if (!runs(&this)) return ATTN_EMACHINE;
-        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    }
-    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem);
-    int threads = 1;
-    error = take_workspace(problem, workspace, shared, bytes, &threads);
-    if (error) return error;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(keys_of_version(&call.p)).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
-    set_row_sums(&call, rows);
-    unsigned char *next = rows + 1 * row_bytes(problem);
-    next += set_totals(&call, gradients, next);
-    (void)next;
-    unsigned char *const prefix = work - call_bytes(problem, problem);
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    set_prefix_sums(&call, prefix);
-    if (call.dgate_array)
-        set_prefix_gradients(&call, prefix - prefix_gradients_bytes(problem));
-    error = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-    if (!error && !kept) error = run_part(0, &call, threads, work);
-    if (!error) error = run_part(1, &call, threads, work);
-    if (!error) error = run_part(2, &call, threads, work);
-    if (!error) error = run_part(3, &call, threads, work);
-    if (!error) error = run_part(4, &call, threads, work);
-    if (!error) error = make_prefix_gradients(&call, threads, work, bytes);
-    if (!error) error = run_part(5, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
-    return error;
-}
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 288
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"gate", ATTN_F32, 3, {ATTN_BATCH, ATTN_HEADS, ATTN_N_K}, offsetof(struct forgetting_params, gate), 0,
         offsetof(struct forgetting_strides, gate), 0, 1, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return forgetting_params_init((struct forgetting_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "dout", .access = {ACCESS_NONE, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        4}, .strides = offsetof(struct attn_problem, dout)},
+    {.name = "dq", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        5}, .strides = offsetof(struct attn_problem, dq)},
+    {.name = "dk", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 6},
+        .strides = offsetof(struct attn_problem, dk)},
+    {.name = "dv", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 7},
+        .strides = offsetof(struct attn_problem, dv)},
+    {.name = "gate", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_PARAMS, .param = 0, .axis = {0, 1, 2}, .has_rows = 1},
+    {.name = "log_decay_q", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_q_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_k", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_k_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_chunk", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_chunk_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "dlog_decay_q", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES,
+        .origin = FROM_LIBRARY},
+    {.name = "dlog_decay_k", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "dlog_decay", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "dgate", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_GRADIENTS, .member = offsetof(struct forgetting_gradients, gate)},
+    {.name = "saved_0", .origin = FROM_SAVED},
+    {.name = "row_0", .origin = FROM_ROW_SUMS},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD,
+     .rows = forgetting_rows_v4, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .of_terms = 1,
+     .rows = forgetting_terms_dgate_v4, .tile = 64, .own = 512, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = forgetting_dlog_decay_k_v4, .tile = 64, .own = 226304, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dlog_decay_k, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = forgetting_dk_dv_v4, .tile = 64, .own = 307712, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = forgetting_dq_dlog_decay_q_v4, .tile = 64, .own = 359936, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = forgetting_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = forgetting_saved_v4, .tile = 64, .own = 114176, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = forgetting_terms_v4, .tile = 64, .own = 512, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD,
+     .rows = forgetting_rows_v3, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .of_terms = 1,
+     .rows = forgetting_terms_dgate_v3, .tile = 64, .own = 512, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = forgetting_dlog_decay_k_v3, .tile = 64, .own = 226304, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dlog_decay_k, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = forgetting_dk_dv_v3, .tile = 64, .own = 307712, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = forgetting_dq_dlog_decay_q_v3, .tile = 64, .own = 359936, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = forgetting_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = forgetting_saved_v3, .tile = 64, .own = 114176, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = forgetting_terms_v3, .tile = 64, .own = 512, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD,
+     .rows = forgetting_rows_any, .tile = 64, .own = 155136, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .of_terms = 1,
+     .rows = forgetting_terms_dgate_any, .tile = 64, .own = 512, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = forgetting_dlog_decay_k_any, .tile = 64, .own = 226304, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dlog_decay_k, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = forgetting_dk_dv_any, .tile = 64, .own = 307712, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = forgetting_dq_dlog_decay_q_any, .tile = 64, .own = 359936, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = forgetting_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = forgetting_saved_any, .tile = 64, .own = 114176, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = forgetting_terms_any, .tile = 64, .own = 512, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "forgetting", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct forgetting_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct forgetting_params, strides),
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .prefix_row = 1,
+    .sum_tokens = 4096,
+    .prefix = {ARRAY_log_decay_q, ARRAY_log_decay_q_low, ARRAY_log_decay_k, ARRAY_log_decay_k_low,
+        ARRAY_log_decay_chunk, ARRAY_log_decay_chunk_low, ARRAY_dlog_decay_q, ARRAY_dlog_decay_k, ARRAY_dlog_decay},
+    .prefix_wanted = (const uint8_t[]){ARRAY_dgate_array, NO_ARRAY},
+    .solution = -1,
+    .gradients_bytes = sizeof(struct forgetting_gradients),
+    .parts = 6,
+    .saved = 1,
+    .row_sums = 1,
+    .shared_gradient = {ARRAY_dq, ARRAY_dk},
+};
+
+/* ==== the interface ==== */
+size_t forgetting_params_size(void) { return attn_call_params_size(&kernel); }
+int forgetting_params_init(struct forgetting_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t forgetting_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+size_t forgetting_saved(const struct attn_problem *problem) { return attn_call_saved(&kernel, problem); }
+size_t forgetting_backward_workspace(const struct attn_problem *problem)
+{
+    return attn_call_backward_workspace(&kernel, problem);
+}
+int forgetting_forward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return forgetting_forward(problem, (const struct forgetting_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
-    void *workspace)
+int forgetting_backward(const struct attn_problem *problem, const struct forgetting_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct forgetting_gradients *gradients, void *workspace)
 {
-    return forgetting_backward(problem, (const struct forgetting_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk, (float *)dv,
-        (struct forgetting_gradients *)gradients, workspace);
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
 }
-
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace)
+{
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
+}
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel forgetting_kernel = {
     .name = "forgetting", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct forgetting_params),
-    .params_size = forgetting_params_size, .params_init = params_init_any, .workspace = forgetting_workspace,
-    .forward = forward_any,
-    .saved = forgetting_saved, .backward_workspace = forgetting_backward_workspace, .backward = backward_any,
+    .params_size = forgetting_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = forgetting_workspace,
+    .saved = forgetting_saved,
+    .backward_workspace = forgetting_backward_workspace,
+    .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct forgetting_params, strides), .strides_bytes = sizeof(struct forgetting_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

@@ -26,19 +26,1909 @@
      x86-64-v3  linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
      generic    linear    tiles of 16 queries and 16 keys; 12864 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  linear_elu_gradients_linear_v4, linear_elu_gradients_linear_saved_v4,
-     linear_elu_gradients_linear_row_sums_v4, linear_elu_gradients_linear_dq_v4, linear_elu_gradients_linear_dk_dv_v4
-     x86-64-v3  linear_elu_gradients_linear_v3, linear_elu_gradients_linear_saved_v3,
-     linear_elu_gradients_linear_row_sums_v3, linear_elu_gradients_linear_dq_v3, linear_elu_gradients_linear_dk_dv_v3
-     generic    linear_elu_gradients_linear_any, linear_elu_gradients_linear_saved_any,
-     linear_elu_gradients_linear_row_sums_any, linear_elu_gradients_linear_dq_any, linear_elu_gradients_linear_dk_dv_any
-     choice     the version that this machine runs
+   Contents:
+     loops      linear_elu_gradients_linear, linear_elu_gradients_linear_saved, linear_elu_gradients_linear_row_sums,
+     linear_elu_gradients_linear_dq, linear_elu_gradients_linear_dk_dv
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  linear_elu_gradients_workspace, linear_elu_gradients_forward, linear_elu_gradients_backward,
      linear_elu_gradients_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp linear_elu_gradients.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot)(/*vectors=*/OF(1, 2, 2), /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot1)(const float *a, const float *b, float *c)
+#else
+TARGET APART void T(dot1)(int64_t lanes, const float *a, const float *b, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#else
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot2)(int64_t rows, const float *a, const float *b, float *c)
+#else
+TARGET APART void T(dot2)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot)(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#else
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot3)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot3)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_finite)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#else
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot4)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot4)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#else
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
+        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#endif
+}
+TARGET APART void T(dot5)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(1, 2, 2), /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+        /*a_step=*/1, b, b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot6)(const float *a, const float *b, float *c)
+#else
+TARGET APART void T(dot6)(int64_t lanes, const float *a, const float *b, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#else
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot7)(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+#else
+TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_ahead)(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+#else
+    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot8)(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot8)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_finite)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#else
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot9)(int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot9)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#else
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
+        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
+#endif
+}
+TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(1, 2, 2), /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(linear_elu_gradients_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += LANES) {
+        T(store)(carried_sum + f, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + f, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+        for (int64_t e = 0; e < 16; e += 16) {
+            T(store)(carried + f * 16 + e, T(splat)(0.0f));
+            T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+#else
+        for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                T(store)(carried + f * 16 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+            }
+#endif
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(linear_elu_gradients_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += LANES) {
+        T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_0 = T(load)(k_tile + d * 16 + j);
+                T(store)(k_tile + d * 16 + j, T(pick)(0.0f < k_tile_0, k_tile_0 + 1.0f, T(exp)(T(min)(k_tile_0,
+                    T(splat)(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(k_tile + f * 16 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        T(dot0)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(linear_elu_gradients_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            const T(vec) before_sum_new1 = T(load)(carried_sum + f);
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 272 + f),
+                T(splat)(1));
+            T(store)(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+            for (int64_t e = 0; e < 16; e += 16) {
+                const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+#else
+            for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                    const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                    T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+#endif
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
+        g * members) * call->p.n_q : NULL;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) q_tile_3 = T(load)(q_tile + d * 16 + i);
+                    T(store)(q_tile + d * 16 + i, T(pick)(0.0f < q_tile_3, q_tile_3 + 1.0f, T(exp)(T(min)(q_tile_3,
+                        T(splat)(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(row_sum_from_state + i, T(splat)(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+#if OF(1, 0, 0)
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                T(vec) row_sum_from_state_in = (T(vec)){0};
+#else
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    row_sum_from_state_in[vector] = (T(vec)){0};
+                }
+#endif
+                for (int64_t f = 0; f < 16; f++) {
+#if OF(1, 0, 0)
+                    row_sum_from_state_in += T(load)(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 272 + f]);
+#else
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_sum_from_state_in[vector] += T(load)(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
+                            272 + f]);
+                    }
+#endif
+                }
+#if OF(1, 0, 0)
+                T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in);
+#else
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+#endif
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(row_sum + i, T(splat)(0.0f));
+                T(store)(row_sum_compensation + i, T(splat)(0.0f));
+            }
+            /* sum_from_state[e][i] = sum over f of state * q_tile */
+#if OF(1, 0, 0)
+            T(dot1)(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+#else
+            T(dot1)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
+#endif
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(sum + e * 16 + i, T(splat)(0.0f));
+                    T(store)(sum_compensation + e * 16 + i, T(splat)(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) k_tile_2_4 = T(load)(k_tile_2 + d * 16 + j);
+                        T(store)(k_tile_2 + d * 16 + j, T(pick)(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
+                            T(exp)(T(min)(k_tile_2_4, T(splat)(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+#if OF(1, 0, 0)
+                T(dot2)(j1 - j0, k_tile_2, q_tile, score);
+#else
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, k_tile_2, q_tile, score);
+#endif
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(ints) t_5 = (i0 + i + T(lane)) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(store)(score + j * 16 + i, T(pick)(__builtin_convertvector(((j0 + j) <= t_5) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), T(mask)), T(load)(score + j * 16 + i),
+                                T(splat)(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+#if OF(1, 0, 0)
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    T(vec) row_sum_in = (T(vec)){0};
+#else
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                    T(vec) row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_sum_in[vector] = (T(vec)){0};
+                    }
+#endif
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+#if OF(1, 0, 0)
+                        row_sum_in += T(load)(score + j * 16 + i);
+#else
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_sum_in[vector] += T(load)(score + j * 16 + i);
+                        }
+#endif
+                    }
+#if OF(1, 0, 0)
+                    T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+#else
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        T(add)(row_sum + i, row_sum_compensation + i, row_sum_in[vector], T(splat)(1));
+                    }
+#endif
+                }
+                /* sum[e][i] += sum over j of v * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !T(finite)(v + j0 *
+                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 0, 0)
+                    T(dot3)(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+#else
+                    T(dot3)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+#endif
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(mask) in_region[OF(1, 2, 4)] = {0};
+                        if (T(finite)(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
+                        const int t_6 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            in_region[i / LANES] = __builtin_convertvector(((j0 + j) <= ((i0 + i + T(lane)) +
+                                query_start)) & (-(int64_t)t_6), T(mask));
+                        }
+                        T(add_seen)(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
+                    }
+                } else
+#if OF(1, 0, 0)
+                    T(dot4)(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+#else
+                    T(dot4)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
+#endif
+            }
+            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) t_7 = T(load)(row_sum + i) + T(load)(row_sum_from_state + i);
+                const T(mask) t_8 = t_7 == 0.0f;
+                for (int64_t e = 0; e < 16; e++) {
+                    T(store)(sum + e * 16 + i, T(pick)(t_8, T(splat)(0.0f),
+                        (T(load)(sum + e * 16 + i) + T(load)(sum_from_state + e * 16 + i)) / t_7));
+                }
+            }
+            if (saved_0) {
+                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
+                   1.0f / (row_sum + row_sum_from_state)) */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) t_9 = T(load)(row_sum + i) + T(load)(row_sum_from_state + i);
+                    T(store)(row_sum + i, T(pick)(t_9 == 0.0f, T(splat)(0.0f), 1.0f / t_9));
+                }
+            }
+            /* out = sum, transposed back */
+            T(transpose_out)(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
+            if (saved_0) {
+                /* saved_0 = row_sum */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(linear_elu_gradients_keys_alone)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += LANES) {
+        T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_10 = T(load)(k_tile + d * 16 + j);
+                T(store)(k_tile + d * 16 + j, T(pick)(0.0f < k_tile_10, k_tile_10 + 1.0f, T(exp)(T(min)(k_tile_10,
+                    T(splat)(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(k_tile + f * 16 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        T(dot5)(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state the sums that no product computes. */
+TARGET APART void T(linear_elu_gradients_fold_alone)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 272 + f),
+                T(splat)(1));
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(linear_elu_gradients_linear)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        T(linear_elu_gradients_begin)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            T(linear_elu_gradients_queries)(call, task, part, part->chunk0);
+            part->slots = slots;
+            T(linear_elu_gradients_keys_alone)(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                T(linear_elu_gradients_fold_alone)(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                T(linear_elu_gradients_keys)(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(linear_elu_gradients_fold)(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                T(linear_elu_gradients_queries)(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(linear_elu_gradients_linear_saved_begin)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += LANES) {
+        T(store)(carried_sum + f, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + f, T(splat)(0.0f));
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(linear_elu_gradients_linear_saved_keys)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += LANES) {
+        T(store)(state_sum + (chunk - chunk0) * 16 + f, T(splat)(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_0 = T(load)(k_tile + d * 16 + j);
+                T(store)(k_tile + d * 16 + j, T(pick)(0.0f < k_tile_0, k_tile_0 + 1.0f, T(exp)(T(min)(k_tile_0,
+                    T(splat)(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(k_tile + f * 16 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 16 + f] += total;
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(linear_elu_gradients_linear_saved_fold)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            const T(vec) before_sum_new1 = T(load)(carried_sum + f);
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 16 + f),
+                T(splat)(1));
+            T(store)(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET APART void T(linear_elu_gradients_linear_saved_queries)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) * call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) q_tile_2 = T(load)(q_tile + d * 16 + i);
+                    T(store)(q_tile + d * 16 + i, T(pick)(0.0f < q_tile_2, q_tile_2 + 1.0f, T(exp)(T(min)(q_tile_2,
+                        T(splat)(0.0f)))));
+                }
+            }
+            /* row_sum_from_state = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(row_sum_from_state + i, T(splat)(0.0f));
+            }
+            /* row_sum_from_state += q_tile * state_sum */
+#if OF(1, 0, 0)
+            for (int64_t i = 0; i < i1 - i0; i += 16) {
+                T(vec) row_sum_from_state_in = (T(vec)){0};
+#else
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_sum_from_state_in[2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    row_sum_from_state_in[vector] = (T(vec)){0};
+                }
+#endif
+                for (int64_t f = 0; f < 16; f++) {
+#if OF(1, 0, 0)
+                    row_sum_from_state_in += T(load)(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16 + f]);
+#else
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_sum_from_state_in[vector] += T(load)(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16
+                            + f]);
+                    }
+#endif
+                }
+#if OF(1, 0, 0)
+                T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in);
+#else
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_sum_from_state + i, T(load)(row_sum_from_state + i) + row_sum_from_state_in[vector]);
+                }
+#endif
+            }
+            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(row_sum + i, T(splat)(0.0f));
+                T(store)(row_sum_compensation + i, T(splat)(0.0f));
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) k_tile_2_3 = T(load)(k_tile_2 + d * 16 + j);
+                        T(store)(k_tile_2 + d * 16 + j, T(pick)(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
+                            T(exp)(T(min)(k_tile_2_3, T(splat)(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over d of k_tile_2 * q_tile */
+#if OF(1, 0, 0)
+                T(dot2)(j1 - j0, k_tile_2, q_tile, score);
+#else
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, k_tile_2, q_tile, score);
+#endif
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(ints) t_4 = (i0 + i + T(lane)) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(store)(score + j * 16 + i, T(pick)(__builtin_convertvector(((j0 + j) <= t_4) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), T(mask)), T(load)(score + j * 16 + i),
+                                T(splat)(0.0f)));
+                        }
+                    }
+                }
+                /* row_sum += score */
+#if OF(1, 0, 0)
+                for (int64_t i = 0; i < i1 - i0; i += 16) {
+                    T(vec) row_sum_in = (T(vec)){0};
+#else
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                    T(vec) row_sum_in[2];
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_sum_in[vector] = (T(vec)){0};
+                    }
+#endif
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+#if OF(1, 0, 0)
+                        row_sum_in += T(load)(score + j * 16 + i);
+#else
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_sum_in[vector] += T(load)(score + j * 16 + i);
+                        }
+#endif
+                    }
+#if OF(1, 0, 0)
+                    T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+#else
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        T(add)(row_sum + i, row_sum_compensation + i, row_sum_in[vector], T(splat)(1));
+                    }
+#endif
+                }
+            }
+            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) t_5 = T(load)(row_sum + i) + T(load)(row_sum_from_state + i);
+                T(store)(row_sum + i, T(pick)(t_5 == 0.0f, T(splat)(0.0f), 1.0f / t_5));
+            }
+            /* saved_0 = row_sum */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(linear_elu_gradients_linear_saved)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        T(linear_elu_gradients_linear_saved_begin)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(linear_elu_gradients_linear_saved_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                T(linear_elu_gradients_linear_saved_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(linear_elu_gradients_linear_saved_queries)(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(linear_elu_gradients_linear_row_sums)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
+        i1 = min(i0 + 16, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = (const float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g *
+        members + m) * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m))
+        * call->p.n_q;
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
+    float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
+    /* out_tile = out, with zeros beyond the last row */
+    T(transpose_padded)(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, LANES);
+    /* dout_tile = dout, with zeros beyond the last row */
+    T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, LANES);
+    /* saved_0_tile = saved_0, with zeros beyond the last row */
+    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(query_sum + i, T(splat)(0.0f));
+    }
+    /* query_sum += dout_tile * neg(out_tile) */
+#if OF(1, 0, 0)
+    for (int64_t i = 0; i < i1 - i0; i += 16) {
+        T(vec) query_sum_in = (T(vec)){0};
+#else
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+        T(vec) query_sum_in[2];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+            query_sum_in[vector] = (T(vec)){0};
+        }
+#endif
+        for (int64_t e = 0; e < 16; e++) {
+#if OF(1, 0, 0)
+            query_sum_in += T(load)(dout_tile + e * 16 + i) * (-T(load)(out_tile + e * 16 + i));
+#else
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                query_sum_in[vector] += T(load)(dout_tile + e * 16 + i) * (-T(load)(out_tile + e * 16 + i));
+            }
+#endif
+        }
+#if OF(1, 0, 0)
+        T(store)(query_sum + i, T(load)(query_sum + i) + query_sum_in);
+#else
+        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+            T(store)(query_sum + i, T(load)(query_sum + i) + query_sum_in[vector]);
+        }
+#endif
+    }
+    /* query_sum = query_sum * saved_0_tile */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(query_sum + i, T(load)(query_sum + i) * T(load)(saved_0_tile + i));
+    }
+    /* row_0 = query_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = query_sum[i];
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(linear_elu_gradients_linear_dq_begin)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f += LANES) {
+        T(store)(carried_sum + f, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + f, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+        for (int64_t e = 0; e < 16; e += 16) {
+            T(store)(carried + f * 16 + e, T(splat)(0.0f));
+            T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+#else
+        for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                T(store)(carried + f * 16 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+            }
+#endif
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(linear_elu_gradients_linear_dq_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += LANES) {
+        T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_0 = T(load)(k_tile + d * 16 + j);
+                T(store)(k_tile + d * 16 + j, T(pick)(0.0f < k_tile_0, k_tile_0 + 1.0f, T(exp)(T(min)(k_tile_0,
+                    T(splat)(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(k_tile + f * 16 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* state[f][e] = sum over j of k_tile * v */
+        T(dot0)(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(linear_elu_gradients_linear_dq_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            const T(vec) before_sum_new1 = T(load)(carried_sum + f);
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 272 + f),
+                T(splat)(1));
+            T(store)(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
+        }
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+            for (int64_t e = 0; e < 16; e += 16) {
+                const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+#else
+            for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                    const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                    T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+#endif
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET APART void T(linear_elu_gradients_linear_dq_queries)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
+    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
+    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
+        call->array[ARRAY_dq].strides.batch + g * members * call->array[ARRAY_dq].strides.head : NULL;
+    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
+    const int64_t dq_head = call->array[ARRAY_dq].strides.head;
+    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
+    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* dout_tile = dout, with zeros beyond the last row */
+            T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
+            /* dout_tile = dout_tile * saved_0_tile */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) saved_0_tile_3 = T(load)(saved_0_tile + i);
+                for (int64_t e = 0; e < 16; e++) {
+                    T(store)(dout_tile + e * 16 + i, T(load)(dout_tile + e * 16 + i) * saved_0_tile_3);
+                }
+            }
+            /* sum_from_state[f][i] = sum over e of state * dout_tile */
+#if OF(1, 0, 0)
+            T(dot6)(state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
+#else
+            T(dot6)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
+#endif
+            /* query = row_0_tile * state_sum */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_0_tile_4 = T(load)(row_0_tile + i);
+                for (int64_t f = 0; f < 16; f++) {
+                    T(store)(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
+                }
+            }
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(sum + d * 16 + i, T(splat)(0.0f));
+                    T(store)(sum_compensation + d * 16 + i, T(splat)(0.0f));
+                }
+            }
+            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
+                const int64_t j1 = min(j0 + 16, j_end);
+                /* k_tile_2 = k, with zeros beyond the last row */
+                T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
+                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
+                for (int64_t d = 0; d < 16; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) k_tile_2_5 = T(load)(k_tile_2 + d * 16 + j);
+                        T(store)(k_tile_2 + d * 16 + j, T(pick)(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
+                            T(exp)(T(min)(k_tile_2_5, T(splat)(0.0f)))));
+                    }
+                }
+                /* score[j][i] = sum over e of v * dout_tile */
+#if OF(1, 0, 0)
+                T(dot7)(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+#else
+                T(dot7)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
+#endif
+                /* score = score + row_0_tile */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) row_0_tile_6 = T(load)(row_0_tile + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * 16 + i, T(load)(score + j * 16 + i) + row_0_tile_6);
+                    }
+                }
+                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(ints) t_7 = (i0 + i + T(lane)) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(store)(score + j * 16 + i, T(pick)(__builtin_convertvector(((j0 + j) <= t_7) &
+                                (-(int64_t)((chunk * 16) <= (j0 + j))), T(mask)), T(load)(score + j * 16 + i),
+                                T(splat)(0.0f)));
+                        }
+                    }
+                }
+                /* sum[d][i] += sum over j of k_tile_2 * score */
+                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !T(finite)(k_tile_2, 16,
+                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 0, 0)
+                    T(dot8)(j1 - j0, k_tile_2, score, sum, sum_compensation);
+#else
+                    T(dot8)(round_up(i1 - i0, LANES), j1 - j0, k_tile_2, score, sum, sum_compensation);
+#endif
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(mask) in_region[OF(1, 2, 4)] = {0};
+                        if (T(finite)(k_tile_2 + j * 1, 16, 16, 1)) continue;
+                        const int t_8 = (chunk * 16) <= (j0 + j);
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            in_region[i / LANES] = __builtin_convertvector(((j0 + j) <= ((i0 + i + T(lane)) +
+                                query_start)) & (-(int64_t)t_8), T(mask));
+                        }
+                        T(add_seen)(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
+                    }
+                } else
+#if OF(1, 0, 0)
+                    T(dot9)(j1 - j0, k_tile_2, score, sum, sum_compensation);
+#else
+                    T(dot9)(round_up(i1 - i0, LANES), j1 - j0, k_tile_2, score, sum, sum_compensation);
+#endif
+            }
+            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
+               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) q_tile_9 = T(load)(q_tile + d * 16 + i);
+                    const T(mask) t_10 = 0.0f < q_tile_9;
+                    T(store)(q_tile + d * 16 + i, ((T(load)(sum_from_state + d * 16 + i) + T(load)(query + d * 16 + i))
+                        + T(load)(sum + d * 16 + i)) * T(pick)(t_10, T(splat)(1.0f), T(pick)(t_10, q_tile_9 + 1.0f,
+                        T(exp)(T(min)(q_tile_9, T(splat)(0.0f))))));
+                }
+            }
+            if (dq) {
+                /* dq = q_tile, transposed back */
+                T(transpose_out)(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
+            }
+        }
+    }
+}
+
+/* For a thread that works on the head alone: adds a chunk to the carried state. */
+TARGET APART void T(linear_elu_gradients_linear_dq_keys_alone)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    /* state_sum = 0.0f */
+    for (int64_t f = 0; f < 16; f += LANES) {
+        T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
+    }
+    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_11 = T(load)(k_tile + d * 16 + j);
+                T(store)(k_tile + d * 16 + j, T(pick)(0.0f < k_tile_11, k_tile_11 + 1.0f, T(exp)(T(min)(k_tile_11,
+                    T(splat)(0.0f)))));
+            }
+        }
+        /* state_sum += k_tile */
+        for (int64_t f = 0; f < 16; f++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(k_tile + f * 16 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 272 + f] += total;
+        }
+        /* carried[f][e] += sum over j of k_tile * v */
+        T(dot5)(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
+    }
+}
+
+/* Adds to the carried state the sums that no product computes. */
+TARGET APART void T(linear_elu_gradients_linear_dq_fold_alone)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* carried_sum += state_sum */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            T(add)(carried_sum + f, carried_sum_compensation + f, T(load)(state_sum + (chunk - chunk0) * 272 + f),
+                T(splat)(1));
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(linear_elu_gradients_linear_dq)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        T(linear_elu_gradients_linear_dq_begin)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = part->slots;
+        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
+            part->chunk1 = part->chunk0 + 1;
+            part->slots = part->shared;
+            T(linear_elu_gradients_linear_dq_queries)(call, task, part, part->chunk0);
+            part->slots = slots;
+            T(linear_elu_gradients_linear_dq_keys_alone)(call, task, part, part->chunk0);
+            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
+                T(linear_elu_gradients_linear_dq_fold_alone)(call, task, part, iteration);
+        }
+    } else {
+        const int64_t length = segment_length(part, chunks - first);
+        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+            part->chunk0 = first + segment * length;
+            part->chunk1 = min(part->chunk0 + length, chunks);
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                T(linear_elu_gradients_linear_dq_keys)(call, task, part, iteration);
+            for (int64_t group = 0; group < 16; group++) {
+                await_segment(part, group, segment);
+                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                    T(linear_elu_gradients_linear_dq_fold)(call, task, part, iteration);
+                pass_segment(part, group, segment);
+            }
+            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+                T(linear_elu_gradients_linear_dq_queries)(call, task, part, iteration);
+        }
+        part->segments += (max(chunks - first, 0) + length - 1) / length;
+    }
+    synchronise(part);
+}
+
+/* Initialises the states: they contain no queries yet. */
+TARGET APART void T(linear_elu_gradients_linear_dk_dv_begin)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+        for (int64_t e = 0; e < 16; e += 16) {
+            T(store)(carried + f * 16 + e, T(splat)(0.0f));
+            T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+#else
+        for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                T(store)(carried + f * 16 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + f * 16 + e, T(splat)(0.0f));
+            }
+#endif
+        }
+    }
+    if (dk) {
+        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            T(store)(carried_2 + f, T(splat)(0.0f));
+            T(store)(carried_2_compensation + f, T(splat)(0.0f));
+        }
+    }
+}
+
+/* Sums the queries of a chunk, from zero, into its slot. */
+TARGET APART void T(linear_elu_gradients_linear_dk_dv_queries)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
+    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    /* state = 0.0f */
+    for (int64_t f = 0; f < 16; f++) {
+#if OF(1, 0, 0)
+        for (int64_t e = 0; e < 16; e += 16) {
+            T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, T(splat)(0.0f));
+#else
+        for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, T(splat)(0.0f));
+            }
+#endif
+        }
+    }
+    if (dk) {
+        /* state_2 = 0.0f */
+        for (int64_t f = 0; f < 16; f += LANES) {
+            T(store)(state_2 + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
+            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
+            const int64_t i1 = min(i0 + 16, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
+            if (dk) {
+                /* row_0_tile = row_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
+            }
+            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) q_tile_0 = T(load)(q_tile + d * 16 + i);
+                    T(store)(q_tile + d * 16 + i, T(pick)(0.0f < q_tile_0, q_tile_0 + 1.0f, T(exp)(T(min)(q_tile_0,
+                        T(splat)(0.0f)))));
+                }
+            }
+            /* key_features_2 = dout * saved_0 */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+#if OF(1, 0, 0)
+                for (int64_t e = 0; e < 16; e += 16) {
+                    T(store)(key_features_2 + i * 16 + e, T(load)(dout + m * dout_head + (i0 + i) * dout_row + e) *
+                        (saved_0[m * saved_0_head + (i0 + i)]));
+#else
+                for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                        T(store)(key_features_2 + i * 16 + e, T(load)(dout + m * dout_head + (i0 + i) * dout_row + e) *
+                            (saved_0[m * saved_0_head + (i0 + i)]));
+                    }
+#endif
+                }
+            }
+            /* state[f][e] += sum over i of q_tile * key_features_2 */
+            T(dot10)(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
+            if (dk) {
+                /* state_2 += q_tile * row_0_tile */
+                for (int64_t f = 0; f < 16; f++) {
+                    T(vec) lane_sums = T(splat)(0);
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) row_0_tile_1 = T(load)(row_0_tile + i);
+                        const T(vec) term = T(load)(q_tile + f * 16 + i) * row_0_tile_1;
+                        lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1 -
+                            i0, T(mask)), term, T(splat)(0));
+                    }
+                    const float total = T(lane_sum)(lane_sums);
+                    state_2[(chunk - chunk0) * 272 + f] += total;
+                }
+            }
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(linear_elu_gradients_linear_dk_dv_fold)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before = carried; carried += state; state = before */
+        for (int64_t f = f0; f < f1; f++) {
+#if OF(1, 0, 0)
+            for (int64_t e = 0; e < 16; e += 16) {
+                const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                    T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+#else
+            for (int64_t e_first = 0; e_first < 16; e_first += (2 * LANES)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += LANES) {
+                    const T(vec) before_new2 = T(load)(carried + f * 16 + e);
+                    T(add)(carried + f * 16 + e, carried_compensation + f * 16 + e,
+                        T(load)(state + (chunk - chunk0) * 272 + f * 16 + e), T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
+                }
+#endif
+            }
+        }
+        if (dk) {
+            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
+            for (int64_t f = f0; f < f1; f += LANES) {
+                const T(vec) before_2_new3 = T(load)(carried_2 + f);
+                T(add)(carried_2 + f, carried_2_compensation + f, T(load)(state_2 + (chunk - chunk0) * 272 + f),
+                    T(splat)(1));
+                T(store)(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
+            }
+        }
+    }
+}
+
+/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
+TARGET APART void T(linear_elu_gradients_linear_dk_dv_keys)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
+    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
+    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
+    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
+    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
+    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
+    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
+    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    const int64_t dk_row = call->array[ARRAY_dk].strides.row;
+    float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
+        call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
+    const int64_t dv_row = call->array[ARRAY_dv].strides.row;
+    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
+    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
+    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
+        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
+        const int64_t j1 = min(j0 + 16, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
+        if (dk) {
+            /* v_tile = v, with zeros beyond the last row */
+            T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
+        }
+        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
+        for (int64_t d = 0; d < 16; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) k_tile_4 = T(load)(k_tile + d * 16 + j);
+                T(store)(query_features + d * 16 + j, T(pick)(0.0f < k_tile_4, k_tile_4 + 1.0f, T(exp)(T(min)(k_tile_4,
+                    T(splat)(0.0f)))));
+            }
+        }
+        if (dv) {
+            /* sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(sum + e * 16 + j, T(splat)(0.0f));
+                    T(store)(sum_compensation + e * 16 + j, T(splat)(0.0f));
+                }
+            }
+        }
+        if (dk) {
+            /* sum_from_state[f][j] = sum over e of state * v_tile */
+#if OF(1, 0, 0)
+            T(dot6)(state + (chunk - chunk0) * 272, v_tile, sum_from_state);
+#else
+            T(dot6)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 272, v_tile, sum_from_state);
+#endif
+        }
+        if (dv) {
+            /* sum_from_state_2[e][j] = sum over f of state * query_features */
+#if OF(1, 0, 0)
+            T(dot1)(state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
+#else
+            T(dot1)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
+#endif
+        }
+        if (dk) {
+            /* query = state_2 */
+#if OF(1, 0, 0)
+            for (int64_t j = 0; j < j1 - j0; j += 16) {
+#else
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += (2 * LANES)) {
+#endif
+                for (int64_t f = 0; f < 16; f++) {
+#if OF(1, 0, 0)
+                    T(store)(query + f * 16 + j, T(splat)(state_2[(chunk - chunk0) * 272 + f]));
+#else
+                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
+                        T(store)(query + f * 16 + j, T(splat)(state_2[(chunk - chunk0) * 272 + f]));
+                    }
+#endif
+                }
+            }
+            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(sum_2 + d * 16 + j, T(splat)(0.0f));
+                    T(store)(sum_2_compensation + d * 16 + j, T(splat)(0.0f));
+                }
+            }
+        }
+        for (int64_t m = 0; m < members; m++) {
+            /* the ranges of i that some query of the tile may see */
+            struct attn_range i_range[] = {
+                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
+                    16) - 1) / 16) * 16) - query_start + 16},
+                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
+            };
+            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
+            /* the ranges that every query of the tile sees */
+            struct attn_range i_inside[] = {
+                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
+            };
+            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
+            for (int64_t piece = 0; piece < i_ranges; piece++) {
+                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
+                    const int64_t i1 = min(i0 + 16, i_end);
+                    /* q_tile_2 = q, with zeros beyond the last row */
+                    T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
+                    /* dout_tile = dout, with zeros beyond the last row */
+                    T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
+                    /* saved_0_tile = saved_0, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
+                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
+                    for (int64_t d = 0; d < 16; d++) {
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            const T(vec) q_tile_2_5 = T(load)(q_tile_2 + d * 16 + i);
+                            T(store)(q_tile_2 + d * 16 + i, T(pick)(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
+                                T(exp)(T(min)(q_tile_2_5, T(splat)(0.0f)))));
+                        }
+                    }
+                    if (dv) {
+                        /* score[i][j] = sum over d of q_tile_2 * query_features */
+#if OF(1, 0, 0)
+                        T(dot2)(i1 - i0, q_tile_2, query_features, score);
+#else
+                        T(dot2)(round_up(j1 - j0, LANES), i1 - i0, q_tile_2, query_features, score);
+#endif
+                    }
+                    /* dout_tile = dout_tile * saved_0_tile */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) saved_0_tile_6 = T(load)(saved_0_tile + i);
+                        for (int64_t e = 0; e < 16; e++) {
+                            T(store)(dout_tile + e * 16 + i, T(load)(dout_tile + e * 16 + i) * saved_0_tile_6);
+                        }
+                    }
+                    if (dk) {
+                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
+#if OF(1, 0, 0)
+                        T(dot2)(i1 - i0, dout_tile, v_tile, score_2);
+#else
+                        T(dot2)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, v_tile, score_2);
+#endif
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dv) {
+                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
+                               score, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                const T(ints) t_7 = j0 + j + T(lane);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_8 = (i0 + i) + query_start;
+                                    T(store)(score + i * 16 + j, T(pick)(__builtin_convertvector((t_7 <= t_8) &
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), T(mask)),
+                                        T(load)(score + i * 16 + j), T(splat)(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dv) {
+                        /* sum[e][j] += sum over i of dout_tile * score */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(dout_tile, 16,
+                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 0, 0)
+                            T(dot8)(i1 - i0, dout_tile, score, sum, sum_compensation);
+#else
+                            T(dot8)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum, sum_compensation);
+#endif
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                T(mask) in_region[OF(1, 2, 4)] = {0};
+                                if (T(finite)(dout_tile + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_10 = (i0 + i) + query_start;
+                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                    const T(ints) t_9 = j0 + j + T(lane);
+                                    in_region[j / LANES] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9),
+                                        T(mask));
+                                }
+                                T(add_seen)(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
+                            }
+                        } else
+#if OF(1, 0, 0)
+                            T(dot9)(i1 - i0, dout_tile, score, sum, sum_compensation);
+#else
+                            T(dot9)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum, sum_compensation);
+#endif
+                    }
+                    if (dk) {
+                        /* score_2 = score_2 + row_0 */
+#if OF(1, 0, 0)
+                        for (int64_t j = 0; j < j1 - j0; j += 16) {
+#else
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += (2 * LANES)) {
+#endif
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+#if OF(1, 0, 0)
+                                T(store)(score_2 + i * 16 + j, T(load)(score_2 + i * 16 + j) + (row_0[m * row_0_head +
+                                    (i0 + i)]));
+#else
+                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
+                                    T(store)(score_2 + i * 16 + j, T(load)(score_2 + i * 16 + j) + (row_0[m * row_0_head
+                                        + (i0 + i)]));
+                                }
+#endif
+                            }
+                        }
+                    }
+                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                        if (dk) {
+                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
+                               0) / 16) * 16) <= j), score_2, 0.0f) */
+                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                const T(ints) t_12 = j0 + j + T(lane);
+                                for (int64_t i = 0; i < i1 - i0; i++) {
+                                    const int64_t t_13 = (i0 + i) + query_start;
+                                    T(store)(score_2 + i * 16 + j, T(pick)(__builtin_convertvector((t_12 <= t_13) &
+                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), T(mask)),
+                                        T(load)(score_2 + i * 16 + j), T(splat)(0.0f)));
+                                }
+                            }
+                        }
+                    }
+                    if (dk) {
+                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
+                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(q_tile_2, 16, 16,
+                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 0, 0)
+                            T(dot8)(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+#else
+                            T(dot8)(round_up(j1 - j0, LANES), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+#endif
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                T(mask) in_region[OF(1, 2, 4)] = {0};
+                                if (T(finite)(q_tile_2 + i * 1, 16, 16, 1)) continue;
+                                const int64_t t_15 = (i0 + i) + query_start;
+                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                    const T(ints) t_14 = j0 + j + T(lane);
+                                    in_region[j / LANES] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
+                                        T(mask));
+                                }
+                                T(add_seen)(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
+                            }
+                        } else
+#if OF(1, 0, 0)
+                            T(dot9)(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+#else
+                            T(dot9)(round_up(j1 - j0, LANES), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
+#endif
+                    }
+                }
+            }
+        }
+        if (dk) {
+            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
+            for (int64_t d = 0; d < 16; d++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(sum_2 + d * 16 + j, ((T(load)(sum_from_state + d * 16 + j) + T(load)(query + d * 16 + j)) +
+                        T(load)(sum_2 + d * 16 + j)) * T(pick)(0.0f < T(load)(k_tile + d * 16 + j), T(splat)(1.0f),
+                        T(load)(query_features + d * 16 + j)));
+                }
+            }
+        }
+        if (dv) {
+            /* sum = sum + sum_from_state_2 */
+            for (int64_t e = 0; e < 16; e++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(sum + e * 16 + j, T(load)(sum + e * 16 + j) + T(load)(sum_from_state_2 + e * 16 + j));
+                }
+            }
+        }
+        if (dk) {
+            /* dk = sum_2, transposed back */
+            T(transpose_out)(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        }
+        if (dv) {
+            /* dv = sum, transposed back */
+            T(transpose_out)(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(linear_elu_gradients_linear_dk_dv)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
+        T(linear_elu_gradients_linear_dk_dv_begin)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(linear_elu_gradients_linear_dk_dv_queries)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
+                T(linear_elu_gradients_linear_dk_dv_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(linear_elu_gradients_linear_dk_dv_keys)(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "linear_elu_gradients.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -53,6521 +1943,248 @@ extern int linear_elu_gradients_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct linear_elu_gradients_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    const float *dout;
-    float *dq;
-    float *dk;
-    float *dv;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
-    float *saved_0; /* [B,H,n_q], or NULL */
-    float *row_0; /* [B,H,n_q] */
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_dout, ARRAY_dq, ARRAY_dk, ARRAY_dv, ARRAY_saved_0, ARRAY_row_0
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "linear_elu_gradients.c"
 #endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-TARGET_v4 INLINE vec_v4 min_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b < a), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
-{
-    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
-    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
-    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[16];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot1_v4(const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/16, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot2_v4(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot4_v4(int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot5_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot6_v4(const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16,
-        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot7_v4(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v4(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v4 APART void dot8_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
-        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot9_v4(int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot10_v4(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/1, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void linear_elu_gradients_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried_sum + f, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 16; e += 16) {
-            store_v4(carried + f * 16 + e, splat_v4(0.0f));
-            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void linear_elu_gradients_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 16) {
-        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
-                    splat_v4(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(k_tile + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void linear_elu_gradients_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
-            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v4(1));
-            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 16; e += 16) {
-                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
-                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
-                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void linear_elu_gradients_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 q_tile_3 = load_v4(q_tile + d * 16 + i);
-                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v4(min_v4(q_tile_3,
-                        splat_v4(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(row_sum_from_state + i, splat_v4(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 row_sum_from_state_in = (vec_v4){0};
-                for (int64_t f = 0; f < 16; f++) {
-                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 272 + f]);
-                }
-                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_compensation + i, splat_v4(0.0f));
-            }
-            /* sum_from_state[e][i] = sum over f of state * q_tile */
-            dot1_v4(state + (chunk - chunk0) * 272, q_tile, sum_from_state);
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + e * 16 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 16 + i, splat_v4(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 k_tile_2_4 = load_v4(k_tile_2 + d * 16 + j);
-                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
-                            exp_v4(min_v4(k_tile_2_4, splat_v4(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_5 = (i0 + i + lane_v4) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_5) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = (vec_v4){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 16 + i);
-                    }
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-                }
-                /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0 *
-                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot3_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 in_region[1] = {0};
-                        if (finite_v4(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int t_6 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_6), mask_v4);
-                        }
-                        add_seen_v4(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot4_v4(j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            }
-            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_7 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                const mask_v4 t_8 = t_7 == 0.0f;
-                for (int64_t e = 0; e < 16; e++) {
-                    store_v4(sum + e * 16 + i, pick_v4(t_8, splat_v4(0.0f),
-                        (load_v4(sum + e * 16 + i) + load_v4(sum_from_state + e * 16 + i)) / t_7));
-                }
-            }
-            if (saved_0) {
-                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-                   1.0f / (row_sum + row_sum_from_state)) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 t_9 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                    store_v4(row_sum + i, pick_v4(t_9 == 0.0f, splat_v4(0.0f), 1.0f / t_9));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
-            if (saved_0) {
-                /* saved_0 = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET_v4 APART void linear_elu_gradients_keys_alone_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 16) {
-        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_10 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v4(min_v4(k_tile_10,
-                    splat_v4(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(k_tile + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-TARGET_v4 APART void linear_elu_gradients_fold_alone_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 16) {
-            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v4(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void linear_elu_gradients_linear_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_queries_v4(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_keys_alone_v4(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_fold_alone_v4(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_keys_v4(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_fold_v4(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_queries_v4(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void linear_elu_gradients_linear_saved_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried_sum + f, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void linear_elu_gradients_linear_saved_keys_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 16) {
-        store_v4(state_sum + (chunk - chunk0) * 16 + f, splat_v4(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
-                    splat_v4(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(k_tile + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 16 + f] += total;
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void linear_elu_gradients_linear_saved_fold_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
-            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 16 + f),
-                splat_v4(1));
-            store_v4(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void linear_elu_gradients_linear_saved_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 q_tile_2 = load_v4(q_tile + d * 16 + i);
-                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v4(min_v4(q_tile_2,
-                        splat_v4(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(row_sum_from_state + i, splat_v4(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                vec_v4 row_sum_from_state_in = (vec_v4){0};
-                for (int64_t f = 0; f < 16; f++) {
-                    row_sum_from_state_in += load_v4(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16 + f]);
-                }
-                store_v4(row_sum_from_state + i, load_v4(row_sum_from_state + i) + row_sum_from_state_in);
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(row_sum + i, splat_v4(0.0f));
-                store_v4(row_sum_compensation + i, splat_v4(0.0f));
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 k_tile_2_3 = load_v4(k_tile_2 + d * 16 + j);
-                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
-                            exp_v4(min_v4(k_tile_2_3, splat_v4(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_v4(j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_4) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    vec_v4 row_sum_in = (vec_v4){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_in += load_v4(score + j * 16 + i);
-                    }
-                    add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-                }
-            }
-            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_5 = load_v4(row_sum + i) + load_v4(row_sum_from_state + i);
-                store_v4(row_sum + i, pick_v4(t_5 == 0.0f, splat_v4(0.0f), 1.0f / t_5));
-            }
-            /* saved_0 = row_sum */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void linear_elu_gradients_linear_saved_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_saved_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_saved_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_queries_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void linear_elu_gradients_linear_row_sums_v4(const struct call *call, int64_t task,
-    unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
-        i1 = min(i0 + 16, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 16);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 16);
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_sum + i, splat_v4(0.0f));
-    }
-    /* query_sum += dout_tile * neg(out_tile) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        vec_v4 query_sum_in = (vec_v4){0};
-        for (int64_t e = 0; e < 16; e++) {
-            query_sum_in += load_v4(dout_tile + e * 16 + i) * (-load_v4(out_tile + e * 16 + i));
-        }
-        store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in);
-    }
-    /* query_sum = query_sum * saved_0_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(query_sum + i, load_v4(query_sum + i) * load_v4(saved_0_tile + i));
-    }
-    /* row_0 = query_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = query_sum[i];
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 16) {
-        store_v4(carried_sum + f, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + f, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 16; e += 16) {
-            store_v4(carried + f * 16 + e, splat_v4(0.0f));
-            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 16) {
-        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_0 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v4(min_v4(k_tile_0,
-                    splat_v4(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(k_tile + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 before_sum_new1 = load_v4(carried_sum + f);
-            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v4(1));
-            store_v4(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 16; e += 16) {
-                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
-                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
-                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
-    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* dout_tile = dout_tile * saved_0_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 saved_0_tile_3 = load_v4(saved_0_tile + i);
-                for (int64_t e = 0; e < 16; e++) {
-                    store_v4(dout_tile + e * 16 + i, load_v4(dout_tile + e * 16 + i) * saved_0_tile_3);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot6_v4(state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
-            /* query = row_0_tile * state_sum */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_0_tile_4 = load_v4(row_0_tile + i);
-                for (int64_t f = 0; f < 16; f++) {
-                    store_v4(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
-                }
-            }
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(sum + d * 16 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 16 + i, splat_v4(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const vec_v4 k_tile_2_5 = load_v4(k_tile_2 + d * 16 + j);
-                        store_v4(k_tile_2 + d * 16 + j, pick_v4(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
-                            exp_v4(min_v4(k_tile_2_5, splat_v4(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over e of v * dout_tile */
-                dot7_v4(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-                /* score = score + row_0_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_0_tile_6 = load_v4(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 16 + i, load_v4(score + j * 16 + i) + row_0_tile_6);
-                    }
-                }
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_7 = (i0 + i + lane_v4) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v4(score + j * 16 + i, pick_v4(__builtin_convertvector(((j0 + j) <= t_7) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v4), load_v4(score + j * 16 + i),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v4(k_tile_2, 16,
-                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v4 in_region[1] = {0};
-                        if (finite_v4(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            in_region[i / 16] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v4) + query_start))
-                                & (-(int64_t)t_8), mask_v4);
-                        }
-                        add_seen_v4(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot9_v4(j1 - j0, k_tile_2, score, sum, sum_compensation);
-            }
-            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
-               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 q_tile_9 = load_v4(q_tile + d * 16 + i);
-                    const mask_v4 t_10 = 0.0f < q_tile_9;
-                    store_v4(q_tile + d * 16 + i, ((load_v4(sum_from_state + d * 16 + i) + load_v4(query + d * 16 + i))
-                        + load_v4(sum + d * 16 + i)) * pick_v4(t_10, splat_v4(1.0f), pick_v4(t_10, q_tile_9 + 1.0f,
-                        exp_v4(min_v4(q_tile_9, splat_v4(0.0f))))));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_v4(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_keys_alone_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 16) {
-        store_v4(state_sum + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_11 = load_v4(k_tile + d * 16 + j);
-                store_v4(k_tile + d * 16 + j, pick_v4(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v4(min_v4(k_tile_11,
-                    splat_v4(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(k_tile + f * 16 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_v4(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-TARGET_v4 APART void linear_elu_gradients_linear_dq_fold_alone_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 16) {
-            add_v4(carried_sum + f, carried_sum_compensation + f, load_v4(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v4(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void linear_elu_gradients_linear_dq_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dq_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_linear_dq_queries_v4(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_linear_dq_keys_alone_v4(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_linear_dq_fold_alone_v4(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_keys_v4(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_linear_dq_fold_v4(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_queries_v4(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no queries yet. */
-TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_begin_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e = 0; e < 16; e += 16) {
-            store_v4(carried + f * 16 + e, splat_v4(0.0f));
-            store_v4(carried_compensation + f * 16 + e, splat_v4(0.0f));
-        }
-    }
-    if (dk) {
-        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
-        for (int64_t f = f0; f < f1; f += 16) {
-            store_v4(carried_2 + f, splat_v4(0.0f));
-            store_v4(carried_2_compensation + f, splat_v4(0.0f));
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 16; f++) {
-        for (int64_t e = 0; e < 16; e += 16) {
-            store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, splat_v4(0.0f));
-        }
-    }
-    if (dk) {
-        /* state_2 = 0.0f */
-        for (int64_t f = 0; f < 16; f += 16) {
-            store_v4(state_2 + (chunk - chunk0) * 272 + f, splat_v4(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            if (dk) {
-                /* row_0_tile = row_0, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            }
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 q_tile_0 = load_v4(q_tile + d * 16 + i);
-                    store_v4(q_tile + d * 16 + i, pick_v4(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v4(min_v4(q_tile_0,
-                        splat_v4(0.0f)))));
-                }
-            }
-            /* key_features_2 = dout * saved_0 */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 16; e += 16) {
-                    store_v4(key_features_2 + i * 16 + e, load_v4(dout + m * dout_head + (i0 + i) * dout_row + e) *
-                        (saved_0[m * saved_0_head + (i0 + i)]));
-                }
-            }
-            /* state[f][e] += sum over i of q_tile * key_features_2 */
-            dot10_v4(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
-            if (dk) {
-                /* state_2 += q_tile * row_0_tile */
-                for (int64_t f = 0; f < 16; f++) {
-                    vec_v4 lane_sums = splat_v4(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 row_0_tile_1 = load_v4(row_0_tile + i);
-                        const vec_v4 term = load_v4(q_tile + f * 16 + i) * row_0_tile_1;
-                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
-                            mask_v4), term, splat_v4(0));
-                    }
-                    const float total = lane_sum_v4(lane_sums);
-                    state_2[(chunk - chunk0) * 272 + f] += total;
-                }
-            }
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_fold_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e = 0; e < 16; e += 16) {
-                const vec_v4 before_new2 = load_v4(carried + f * 16 + e);
-                add_v4(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                    load_v4(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v4(1));
-                store_v4(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-            }
-        }
-        if (dk) {
-            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-            for (int64_t f = f0; f < f1; f += 16) {
-                const vec_v4 before_2_new3 = load_v4(carried_2 + f);
-                add_v4(carried_2 + f, carried_2_compensation + f, load_v4(state_2 + (chunk - chunk0) * 272 + f),
-                    splat_v4(1));
-                store_v4(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v4 APART void linear_elu_gradients_linear_dk_dv_keys_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
-    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
-    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
-    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
-    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
-        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        if (dk) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-        }
-        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 k_tile_4 = load_v4(k_tile + d * 16 + j);
-                store_v4(query_features + d * 16 + j, pick_v4(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v4(min_v4(k_tile_4,
-                    splat_v4(0.0f)))));
-            }
-        }
-        if (dv) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum + e * 16 + j, splat_v4(0.0f));
-                    store_v4(sum_compensation + e * 16 + j, splat_v4(0.0f));
-                }
-            }
-        }
-        if (dk) {
-            /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot6_v4(state + (chunk - chunk0) * 272, v_tile, sum_from_state);
-        }
-        if (dv) {
-            /* sum_from_state_2[e][j] = sum over f of state * query_features */
-            dot1_v4(state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
-        }
-        if (dk) {
-            /* query = state_2 */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t f = 0; f < 16; f++) {
-                    store_v4(query + f * 16 + j, splat_v4(state_2[(chunk - chunk0) * 272 + f]));
-                }
-            }
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum_2 + d * 16 + j, splat_v4(0.0f));
-                    store_v4(sum_2_compensation + d * 16 + j, splat_v4(0.0f));
-                }
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    16) - 1) / 16) * 16) - query_start + 16},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
-                    const int64_t i1 = min(i0 + 16, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_padded_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-                    /* saved_0_tile = saved_0, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t d = 0; d < 16; d++) {
-                        for (int64_t i = 0; i < i1 - i0; i += 16) {
-                            const vec_v4 q_tile_2_5 = load_v4(q_tile_2 + d * 16 + i);
-                            store_v4(q_tile_2 + d * 16 + i, pick_v4(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
-                                exp_v4(min_v4(q_tile_2_5, splat_v4(0.0f)))));
-                        }
-                    }
-                    if (dv) {
-                        /* score[i][j] = sum over d of q_tile_2 * query_features */
-                        dot2_v4(i1 - i0, q_tile_2, query_features, score);
-                    }
-                    /* dout_tile = dout_tile * saved_0_tile */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 saved_0_tile_6 = load_v4(saved_0_tile + i);
-                        for (int64_t e = 0; e < 16; e++) {
-                            store_v4(dout_tile + e * 16 + i, load_v4(dout_tile + e * 16 + i) * saved_0_tile_6);
-                        }
-                    }
-                    if (dk) {
-                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
-                        dot2_v4(i1 - i0, dout_tile, v_tile, score_2);
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dv) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_7 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + query_start;
-                                    store_v4(score + i * 16 + j, pick_v4(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_v4),
-                                        load_v4(score + i * 16 + j), splat_v4(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dv) {
-                        /* sum[e][j] += sum over i of dout_tile * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(dout_tile, 16,
-                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 in_region[1] = {0};
-                                if (finite_v4(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + query_start;
-                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_9 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v4);
-                                }
-                                add_seen_v4(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_v4(i1 - i0, dout_tile, score, sum, sum_compensation);
-                    }
-                    if (dk) {
-                        /* score_2 = score_2 + row_0 */
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                store_v4(score_2 + i * 16 + j, load_v4(score_2 + i * 16 + j) + (row_0[m * row_0_head +
-                                    (i0 + i)]));
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dk) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 16) * 16) <= j), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                const ints_v4 t_12 = j0 + j + lane_v4;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_v4(score_2 + i * 16 + j, pick_v4(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v4),
-                                        load_v4(score_2 + i * 16 + j), splat_v4(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dk) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v4(q_tile_2, 16, 16,
-                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v4 in_region[1] = {0};
-                                if (finite_v4(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + query_start;
-                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                                    const ints_v4 t_14 = j0 + j + lane_v4;
-                                    in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
-                                        mask_v4);
-                                }
-                                add_seen_v4(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_v4(i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                    }
-                }
-            }
-        }
-        if (dk) {
-            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum_2 + d * 16 + j, ((load_v4(sum_from_state + d * 16 + j) + load_v4(query + d * 16 + j)) +
-                        load_v4(sum_2 + d * 16 + j)) * pick_v4(0.0f < load_v4(k_tile + d * 16 + j), splat_v4(1.0f),
-                        load_v4(query_features + d * 16 + j)));
-                }
-            }
-        }
-        if (dv) {
-            /* sum = sum + sum_from_state_2 */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(sum + e * 16 + j, load_v4(sum + e * 16 + j) + load_v4(sum_from_state_2 + e * 16 + j));
-                }
-            }
-        }
-        if (dk) {
-            /* dk = sum_2, transposed back */
-            transpose_out_v4(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-        }
-        if (dv) {
-            /* dv = sum, transposed back */
-            transpose_out_v4(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void linear_elu_gradients_linear_dk_dv_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dk_dv_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_queries_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_dk_dv_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_keys_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 16
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-TARGET_v3 INLINE vec_v3 min_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b < a), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
-    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
-    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[16];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
-        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot5_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot6_v3(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot10_v3(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void linear_elu_gradients_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried_sum + f, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 16 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void linear_elu_gradients_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 8) {
-        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
-                    splat_v3(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(k_tile + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void linear_elu_gradients_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
-            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v3(1));
-            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
-                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void linear_elu_gradients_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 q_tile_3 = load_v3(q_tile + d * 16 + i);
-                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_v3(min_v3(q_tile_3,
-                        splat_v3(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(row_sum_from_state + i, splat_v3(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_from_state_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_from_state_in[vector] = (vec_v3){0};
-                }
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
-                            272 + f]);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
-                }
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_compensation + i, splat_v3(0.0f));
-            }
-            /* sum_from_state[e][i] = sum over f of state * q_tile */
-            dot1_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 k_tile_2_4 = load_v3(k_tile_2 + d * 16 + j);
-                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
-                            exp_v3(min_v3(k_tile_2_4, splat_v3(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_5 = (i0 + i + lane_v3) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_5) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 16 + i);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
-                    }
-                }
-                /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0 *
-                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot3_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 in_region[2] = {0};
-                        if (finite_v3(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int t_6 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_6), mask_v3);
-                        }
-                        add_seen_v3(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot4_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            }
-            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_7 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                const mask_v3 t_8 = t_7 == 0.0f;
-                for (int64_t e = 0; e < 16; e++) {
-                    store_v3(sum + e * 16 + i, pick_v3(t_8, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) + load_v3(sum_from_state + e * 16 + i)) / t_7));
-                }
-            }
-            if (saved_0) {
-                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-                   1.0f / (row_sum + row_sum_from_state)) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 t_9 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                    store_v3(row_sum + i, pick_v3(t_9 == 0.0f, splat_v3(0.0f), 1.0f / t_9));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
-            if (saved_0) {
-                /* saved_0 = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET_v3 APART void linear_elu_gradients_keys_alone_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 8) {
-        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_10 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_v3(min_v3(k_tile_10,
-                    splat_v3(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(k_tile + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-TARGET_v3 APART void linear_elu_gradients_fold_alone_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 8) {
-            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v3(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void linear_elu_gradients_linear_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_queries_v3(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_keys_alone_v3(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_fold_alone_v3(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_keys_v3(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_fold_v3(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_queries_v3(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void linear_elu_gradients_linear_saved_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried_sum + f, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void linear_elu_gradients_linear_saved_keys_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 8) {
-        store_v3(state_sum + (chunk - chunk0) * 16 + f, splat_v3(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
-                    splat_v3(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(k_tile + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 16 + f] += total;
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void linear_elu_gradients_linear_saved_fold_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
-            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 16 + f),
-                splat_v3(1));
-            store_v3(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void linear_elu_gradients_linear_saved_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 q_tile_2 = load_v3(q_tile + d * 16 + i);
-                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_v3(min_v3(q_tile_2,
-                        splat_v3(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(row_sum_from_state + i, splat_v3(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_sum_from_state_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    row_sum_from_state_in[vector] = (vec_v3){0};
-                }
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_from_state_in[vector] += load_v3(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) * 16
-                            + f]);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_sum_from_state + i, load_v3(row_sum_from_state + i) + row_sum_from_state_in[vector]);
-                }
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(row_sum + i, splat_v3(0.0f));
-                store_v3(row_sum_compensation + i, splat_v3(0.0f));
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 k_tile_2_3 = load_v3(k_tile_2 + d * 16 + j);
-                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
-                            exp_v3(min_v3(k_tile_2_3, splat_v3(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_4) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                    vec_v3 row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_sum_in[vector] = (vec_v3){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_sum_in[vector] += load_v3(score + j * 16 + i);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        add_v3(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_v3(1));
-                    }
-                }
-            }
-            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_5 = load_v3(row_sum + i) + load_v3(row_sum_from_state + i);
-                store_v3(row_sum + i, pick_v3(t_5 == 0.0f, splat_v3(0.0f), 1.0f / t_5));
-            }
-            /* saved_0 = row_sum */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void linear_elu_gradients_linear_saved_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_saved_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_saved_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_queries_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void linear_elu_gradients_linear_row_sums_v3(const struct call *call, int64_t task,
-    unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
-        i1 = min(i0 + 16, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 8);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 8);
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_sum + i, splat_v3(0.0f));
-    }
-    /* query_sum += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 query_sum_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            query_sum_in[vector] = (vec_v3){0};
-        }
-        for (int64_t e = 0; e < 16; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                query_sum_in[vector] += load_v3(dout_tile + e * 16 + i) * (-load_v3(out_tile + e * 16 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
-        }
-    }
-    /* query_sum = query_sum * saved_0_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(query_sum + i, load_v3(query_sum + i) * load_v3(saved_0_tile + i));
-    }
-    /* row_0 = query_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = query_sum[i];
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 8) {
-        store_v3(carried_sum + f, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + f, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 16 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 8) {
-        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_0 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_v3(min_v3(k_tile_0,
-                    splat_v3(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(k_tile + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 before_sum_new1 = load_v3(carried_sum + f);
-            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v3(1));
-            store_v3(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
-                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
-    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* dout_tile = dout_tile * saved_0_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 saved_0_tile_3 = load_v3(saved_0_tile + i);
-                for (int64_t e = 0; e < 16; e++) {
-                    store_v3(dout_tile + e * 16 + i, load_v3(dout_tile + e * 16 + i) * saved_0_tile_3);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot6_v3(round_up(i1 - i0, 8), state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
-            /* query = row_0_tile * state_sum */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_0_tile_4 = load_v3(row_0_tile + i);
-                for (int64_t f = 0; f < 16; f++) {
-                    store_v3(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
-                }
-            }
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(sum + d * 16 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 16 + i, splat_v3(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const vec_v3 k_tile_2_5 = load_v3(k_tile_2 + d * 16 + j);
-                        store_v3(k_tile_2 + d * 16 + j, pick_v3(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
-                            exp_v3(min_v3(k_tile_2_5, splat_v3(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over e of v * dout_tile */
-                dot7_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-                /* score = score + row_0_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_0_tile_6 = load_v3(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, load_v3(score + j * 16 + i) + row_0_tile_6);
-                    }
-                }
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_7 = (i0 + i + lane_v3) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector(((j0 + j) <= t_7) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_v3), load_v3(score + j * 16 + i),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_v3(k_tile_2, 16,
-                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_v3 in_region[2] = {0};
-                        if (finite_v3(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            in_region[i / 8] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_v3) + query_start))
-                                & (-(int64_t)t_8), mask_v3);
-                        }
-                        add_seen_v3(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot9_v3(round_up(i1 - i0, 8), j1 - j0, k_tile_2, score, sum, sum_compensation);
-            }
-            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
-               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 q_tile_9 = load_v3(q_tile + d * 16 + i);
-                    const mask_v3 t_10 = 0.0f < q_tile_9;
-                    store_v3(q_tile + d * 16 + i, ((load_v3(sum_from_state + d * 16 + i) + load_v3(query + d * 16 + i))
-                        + load_v3(sum + d * 16 + i)) * pick_v3(t_10, splat_v3(1.0f), pick_v3(t_10, q_tile_9 + 1.0f,
-                        exp_v3(min_v3(q_tile_9, splat_v3(0.0f))))));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_v3(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_keys_alone_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 8) {
-        store_v3(state_sum + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_11 = load_v3(k_tile + d * 16 + j);
-                store_v3(k_tile + d * 16 + j, pick_v3(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_v3(min_v3(k_tile_11,
-                    splat_v3(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(k_tile + f * 16 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_v3(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-TARGET_v3 APART void linear_elu_gradients_linear_dq_fold_alone_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 8) {
-            add_v3(carried_sum + f, carried_sum_compensation + f, load_v3(state_sum + (chunk - chunk0) * 272 + f),
-                splat_v3(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void linear_elu_gradients_linear_dq_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dq_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_linear_dq_queries_v3(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_linear_dq_keys_alone_v3(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_linear_dq_fold_alone_v3(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_keys_v3(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_linear_dq_fold_v3(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_queries_v3(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no queries yet. */
-TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_begin_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 16 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 16 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    if (dk) {
-        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
-        for (int64_t f = f0; f < f1; f += 8) {
-            store_v3(carried_2 + f, splat_v3(0.0f));
-            store_v3(carried_2_compensation + f, splat_v3(0.0f));
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 16; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    if (dk) {
-        /* state_2 = 0.0f */
-        for (int64_t f = 0; f < 16; f += 8) {
-            store_v3(state_2 + (chunk - chunk0) * 272 + f, splat_v3(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            if (dk) {
-                /* row_0_tile = row_0, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            }
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
-                    store_v3(q_tile + d * 16 + i, pick_v3(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_v3(min_v3(q_tile_0,
-                        splat_v3(0.0f)))));
-                }
-            }
-            /* key_features_2 = dout * saved_0 */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(key_features_2 + i * 16 + e, load_v3(dout + m * dout_head + (i0 + i) * dout_row + e) *
-                            (saved_0[m * saved_0_head + (i0 + i)]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over i of q_tile * key_features_2 */
-            dot10_v3(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
-            if (dk) {
-                /* state_2 += q_tile * row_0_tile */
-                for (int64_t f = 0; f < 16; f++) {
-                    vec_v3 lane_sums = splat_v3(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 row_0_tile_1 = load_v3(row_0_tile + i);
-                        const vec_v3 term = load_v3(q_tile + f * 16 + i) * row_0_tile_1;
-                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
-                            mask_v3), term, splat_v3(0));
-                    }
-                    const float total = lane_sum_v3(lane_sums);
-                    state_2[(chunk - chunk0) * 272 + f] += total;
-                }
-            }
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_fold_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 before_new2 = load_v3(carried + f * 16 + e);
-                    add_v3(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_v3(state + (chunk - chunk0) * 272 + f * 16 + e), splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-        if (dk) {
-            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-            for (int64_t f = f0; f < f1; f += 8) {
-                const vec_v3 before_2_new3 = load_v3(carried_2 + f);
-                add_v3(carried_2 + f, carried_2_compensation + f, load_v3(state_2 + (chunk - chunk0) * 272 + f),
-                    splat_v3(1));
-                store_v3(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-TARGET_v3 APART void linear_elu_gradients_linear_dk_dv_keys_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
-    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
-    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
-    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
-    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
-        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        if (dk) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-        }
-        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 k_tile_4 = load_v3(k_tile + d * 16 + j);
-                store_v3(query_features + d * 16 + j, pick_v3(0.0f < k_tile_4, k_tile_4 + 1.0f, exp_v3(min_v3(k_tile_4,
-                    splat_v3(0.0f)))));
-            }
-        }
-        if (dv) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum + e * 16 + j, splat_v3(0.0f));
-                    store_v3(sum_compensation + e * 16 + j, splat_v3(0.0f));
-                }
-            }
-        }
-        if (dk) {
-            /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot6_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 272, v_tile, sum_from_state);
-        }
-        if (dv) {
-            /* sum_from_state_2[e][j] = sum over f of state * query_features */
-            dot1_v3(round_up(j1 - j0, 8), state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
-        }
-        if (dk) {
-            /* query = state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                        store_v3(query + f * 16 + j, splat_v3(state_2[(chunk - chunk0) * 272 + f]));
-                    }
-                }
-            }
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum_2 + d * 16 + j, splat_v3(0.0f));
-                    store_v3(sum_2_compensation + d * 16 + j, splat_v3(0.0f));
-                }
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    16) - 1) / 16) * 16) - query_start + 16},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
-                    const int64_t i1 = min(i0 + 16, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_padded_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-                    /* saved_0_tile = saved_0, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t d = 0; d < 16; d++) {
-                        for (int64_t i = 0; i < i1 - i0; i += 8) {
-                            const vec_v3 q_tile_2_5 = load_v3(q_tile_2 + d * 16 + i);
-                            store_v3(q_tile_2 + d * 16 + i, pick_v3(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
-                                exp_v3(min_v3(q_tile_2_5, splat_v3(0.0f)))));
-                        }
-                    }
-                    if (dv) {
-                        /* score[i][j] = sum over d of q_tile_2 * query_features */
-                        dot2_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, query_features, score);
-                    }
-                    /* dout_tile = dout_tile * saved_0_tile */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 saved_0_tile_6 = load_v3(saved_0_tile + i);
-                        for (int64_t e = 0; e < 16; e++) {
-                            store_v3(dout_tile + e * 16 + i, load_v3(dout_tile + e * 16 + i) * saved_0_tile_6);
-                        }
-                    }
-                    if (dk) {
-                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
-                        dot2_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, v_tile, score_2);
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dv) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_7 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + query_start;
-                                    store_v3(score + i * 16 + j, pick_v3(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_v3),
-                                        load_v3(score + i * 16 + j), splat_v3(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dv) {
-                        /* sum[e][j] += sum over i of dout_tile * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(dout_tile, 16,
-                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 in_region[2] = {0};
-                                if (finite_v3(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + query_start;
-                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_9 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_v3);
-                                }
-                                add_seen_v3(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout_tile, score, sum, sum_compensation);
-                    }
-                    if (dk) {
-                        /* score_2 = score_2 + row_0 */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                                    store_v3(score_2 + i * 16 + j, load_v3(score_2 + i * 16 + j) + (row_0[m * row_0_head
-                                        + (i0 + i)]));
-                                }
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dk) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 16) * 16) <= j), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                const ints_v3 t_12 = j0 + j + lane_v3;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_v3(score_2 + i * 16 + j, pick_v3(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_v3),
-                                        load_v3(score_2 + i * 16 + j), splat_v3(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dk) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_v3(q_tile_2, 16, 16,
-                            i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_v3 in_region[2] = {0};
-                                if (finite_v3(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + query_start;
-                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                                    const ints_v3 t_14 = j0 + j + lane_v3;
-                                    in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
-                                        mask_v3);
-                                }
-                                add_seen_v3(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_v3(round_up(j1 - j0, 8), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                    }
-                }
-            }
-        }
-        if (dk) {
-            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum_2 + d * 16 + j, ((load_v3(sum_from_state + d * 16 + j) + load_v3(query + d * 16 + j)) +
-                        load_v3(sum_2 + d * 16 + j)) * pick_v3(0.0f < load_v3(k_tile + d * 16 + j), splat_v3(1.0f),
-                        load_v3(query_features + d * 16 + j)));
-                }
-            }
-        }
-        if (dv) {
-            /* sum = sum + sum_from_state_2 */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(sum + e * 16 + j, load_v3(sum + e * 16 + j) + load_v3(sum_from_state_2 + e * 16 + j));
-                }
-            }
-        }
-        if (dk) {
-            /* dk = sum_2, transposed back */
-            transpose_out_v3(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-        }
-        if (dv) {
-            /* dv = sum, transposed back */
-            transpose_out_v3(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void linear_elu_gradients_linear_dk_dv_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dk_dv_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_queries_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_dk_dv_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_keys_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 16
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 16
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-INLINE vec_any min_any(vec_any a, vec_any b) { return pick_any((mask_any)(b < a), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-INLINE vec_any exp_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
-    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
-    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_any(r * 1.44269504f) * exp2_any(n);
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[16];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot1_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot2_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, /*a_row=*/1, /*a_step=*/16, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot3_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot4_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot5_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c, float *compensation)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot6_any(int64_t lanes, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, /*steps=*/16, /*span=*/32, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/16, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot10_any(int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/16, /*rows=*/16, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void linear_elu_gradients_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried_sum + f, splat_any(0.0f));
-        store_any(carried_sum_compensation + f, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 16 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void linear_elu_gradients_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 4) {
-        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
-                    splat_any(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(k_tile + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void linear_elu_gradients_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_sum_new1 = load_any(carried_sum + f);
-            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
-                splat_any(1));
-            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any before_new2 = load_any(carried + f * 16 + e);
-                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
-                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void linear_elu_gradients_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q : NULL;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any q_tile_3 = load_any(q_tile + d * 16 + i);
-                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_3, q_tile_3 + 1.0f, exp_any(min_any(q_tile_3,
-                        splat_any(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(row_sum_from_state + i, splat_any(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_from_state_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_from_state_in[vector] = (vec_any){0};
-                }
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
-                            272 + f]);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
-                }
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_compensation + i, splat_any(0.0f));
-            }
-            /* sum_from_state[e][i] = sum over f of state * q_tile */
-            dot1_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, q_tile, sum_from_state);
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + e * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any k_tile_2_4 = load_any(k_tile_2 + d * 16 + j);
-                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_4, k_tile_2_4 + 1.0f,
-                            exp_any(min_any(k_tile_2_4, splat_any(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_5 = (i0 + i + lane_any) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_5) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 16 + i);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
-                    }
-                }
-                /* sum[e][i] += sum over j of v * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(v + j0 *
-                    v_row, v_row, j1 - j0, 16), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot3_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any in_region[4] = {0};
-                        if (finite_any(v + j0 * v_row + j * v_row, 1, 16, 1)) continue;
-                        const int t_6 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_6), mask_any);
-                        }
-                        add_seen_any(16, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot4_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, sum_compensation);
-            }
-            /* sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-               (sum + sum_from_state) / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_7 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                const mask_any t_8 = t_7 == 0.0f;
-                for (int64_t e = 0; e < 16; e++) {
-                    store_any(sum + e * 16 + i, pick_any(t_8, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) + load_any(sum_from_state + e * 16 + i)) / t_7));
-                }
-            }
-            if (saved_0) {
-                /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f,
-                   1.0f / (row_sum + row_sum_from_state)) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any t_9 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                    store_any(row_sum + i, pick_any(t_9 == 0.0f, splat_any(0.0f), 1.0f / t_9));
-                }
-            }
-            /* out = sum, transposed back */
-            transpose_out_any(sum, 16, 16, i1 - i0, out + m * out_head + i0 * out_row, out_row, 64);
-            if (saved_0) {
-                /* saved_0 = row_sum */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-APART void linear_elu_gradients_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 4) {
-        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_10 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_10, k_tile_10 + 1.0f, exp_any(min_any(k_tile_10,
-                    splat_any(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(k_tile + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-APART void linear_elu_gradients_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 4) {
-            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
-                splat_any(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void linear_elu_gradients_linear_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_queries_any(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_keys_alone_any(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_fold_alone_any(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_keys_any(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_fold_any(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_queries_any(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void linear_elu_gradients_linear_saved_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried_sum + f, splat_any(0.0f));
-        store_any(carried_sum_compensation + f, splat_any(0.0f));
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void linear_elu_gradients_linear_saved_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 4) {
-        store_any(state_sum + (chunk - chunk0) * 16 + f, splat_any(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
-                    splat_any(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(k_tile + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 16 + f] += total;
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void linear_elu_gradients_linear_saved_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_sum_new1 = load_any(carried_sum + f);
-            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 16 + f),
-                splat_any(1));
-            store_any(state_sum + (chunk - chunk0) * 16 + f, before_sum_new1);
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void linear_elu_gradients_linear_saved_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any q_tile_2 = load_any(q_tile + d * 16 + i);
-                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_2, q_tile_2 + 1.0f, exp_any(min_any(q_tile_2,
-                        splat_any(0.0f)))));
-                }
-            }
-            /* row_sum_from_state = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(row_sum_from_state + i, splat_any(0.0f));
-            }
-            /* row_sum_from_state += q_tile * state_sum */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_sum_from_state_in[2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    row_sum_from_state_in[vector] = (vec_any){0};
-                }
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_from_state_in[vector] += load_any(q_tile + f * 16 + i) * (state_sum[(chunk - chunk0) *
-                            16 + f]);
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_sum_from_state + i, load_any(row_sum_from_state + i) + row_sum_from_state_in[vector]);
-                }
-            }
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(row_sum + i, splat_any(0.0f));
-                store_any(row_sum_compensation + i, splat_any(0.0f));
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any k_tile_2_3 = load_any(k_tile_2 + d * 16 + j);
-                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_3, k_tile_2_3 + 1.0f,
-                            exp_any(min_any(k_tile_2_3, splat_any(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over d of k_tile_2 * q_tile */
-                dot2_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, q_tile, score);
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_4 = (i0 + i + lane_any) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_4) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-                /* row_sum += score */
-                for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                    vec_any row_sum_in[2];
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_sum_in[vector] = (vec_any){0};
-                    }
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_sum_in[vector] += load_any(score + j * 16 + i);
-                        }
-                    }
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        add_any(row_sum + i, row_sum_compensation + i, row_sum_in[vector], splat_any(1));
-                    }
-                }
-            }
-            /* row_sum = select((row_sum + row_sum_from_state) == 0.0f, 0.0f, 1.0f / (row_sum + row_sum_from_state)) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_5 = load_any(row_sum + i) + load_any(row_sum_from_state + i);
-                store_any(row_sum + i, pick_any(t_5 == 0.0f, splat_any(0.0f), 1.0f / t_5));
-            }
-            /* saved_0 = row_sum */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[m * saved_0_head + (i0 + i)] = row_sum[i];
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void linear_elu_gradients_linear_saved_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_saved_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_saved_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_saved_queries_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void linear_elu_gradients_linear_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
-        i1 = min(i0 + 16, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 64); /* [e: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(work + 1088); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(work + 2112); /* [i: 16] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 16, out_tile, 16, 4);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 4);
-    /* saved_0_tile = saved_0, with zeros beyond the last row */
-    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-        saved_0_tile[i] = i < i1 - i0 ? saved_0[(i0 + i)] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_sum + i, splat_any(0.0f));
-    }
-    /* query_sum += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any query_sum_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            query_sum_in[vector] = (vec_any){0};
-        }
-        for (int64_t e = 0; e < 16; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                query_sum_in[vector] += load_any(dout_tile + e * 16 + i) * (-load_any(out_tile + e * 16 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
-        }
-    }
-    /* query_sum = query_sum * saved_0_tile */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(query_sum + i, load_any(query_sum + i) * load_any(saved_0_tile + i));
-    }
-    /* row_0 = query_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = query_sum[i];
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void linear_elu_gradients_linear_dq_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f += 4) {
-        store_any(carried_sum + f, splat_any(0.0f));
-        store_any(carried_sum_compensation + f, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 16 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void linear_elu_gradients_linear_dq_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 4) {
-        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_0 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_0, k_tile_0 + 1.0f, exp_any(min_any(k_tile_0,
-                    splat_any(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(k_tile + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* state[f][e] = sum over j of k_tile * v */
-        dot0_any(j1 - j0, k_tile, v + j0 * v_row, v_row, state + (chunk - chunk0) * 272);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void linear_elu_gradients_linear_dq_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
-        for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any before_sum_new1 = load_any(carried_sum + f);
-            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
-                splat_any(1));
-            store_any(state_sum + (chunk - chunk0) * 272 + f, before_sum_new1);
-        }
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any before_new2 = load_any(carried + f * 16 + e);
-                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
-                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void linear_elu_gradients_linear_dq_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + g * members * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_head = call->p.dq.head;
-    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
-    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            /* dout_tile = dout_tile * saved_0_tile */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any saved_0_tile_3 = load_any(saved_0_tile + i);
-                for (int64_t e = 0; e < 16; e++) {
-                    store_any(dout_tile + e * 16 + i, load_any(dout_tile + e * 16 + i) * saved_0_tile_3);
-                }
-            }
-            /* sum_from_state[f][i] = sum over e of state * dout_tile */
-            dot6_any(round_up(i1 - i0, 4), state + (chunk - chunk0) * 272, dout_tile, sum_from_state);
-            /* query = row_0_tile * state_sum */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_0_tile_4 = load_any(row_0_tile + i);
-                for (int64_t f = 0; f < 16; f++) {
-                    store_any(query + f * 16 + i, row_0_tile_4 * (state_sum[(chunk - chunk0) * 272 + f]));
-                }
-            }
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(sum + d * 16 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 16 + i, splat_any(0.0f));
-                }
-            }
-            for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-                const int64_t j1 = min(j0 + 16, j_end);
-                /* k_tile_2 = k, with zeros beyond the last row */
-                transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile_2, 16, 64);
-                /* k_tile_2 = select(0.0f < k_tile_2, k_tile_2 + 1.0f, exp(min(k_tile_2, 0.0f))) */
-                for (int64_t d = 0; d < 16; d++) {
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const vec_any k_tile_2_5 = load_any(k_tile_2 + d * 16 + j);
-                        store_any(k_tile_2 + d * 16 + j, pick_any(0.0f < k_tile_2_5, k_tile_2_5 + 1.0f,
-                            exp_any(min_any(k_tile_2_5, splat_any(0.0f)))));
-                    }
-                }
-                /* score[j][i] = sum over e of v * dout_tile */
-                dot7_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-                /* score = score + row_0_tile */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_0_tile_6 = load_any(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, load_any(score + j * 16 + i) + row_0_tile_6);
-                    }
-                }
-                if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                    /* score = select((j <= (i + query_start)) && ((chunk * 16) <= j), score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_7 = (i0 + i + lane_any) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            store_any(score + j * 16 + i, pick_any(__builtin_convertvector(((j0 + j) <= t_7) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), mask_any), load_any(score + j * 16 + i),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-                /* sum[d][i] += sum over j of k_tile_2 * score */
-                if (__builtin_expect(((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) && !finite_any(k_tile_2, 16,
-                    16, j1 - j0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        mask_any in_region[4] = {0};
-                        if (finite_any(k_tile_2 + j * 1, 16, 16, 1)) continue;
-                        const int t_8 = (chunk * 16) <= (j0 + j);
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            in_region[i / 4] = __builtin_convertvector(((j0 + j) <= ((i0 + i + lane_any) + query_start))
-                                & (-(int64_t)t_8), mask_any);
-                        }
-                        add_seen_any(16, sum, 16, k_tile_2 + j * 1, 16, score + j * 16, in_region, i1 - i0);
-                    }
-                } else
-                    dot9_any(round_up(i1 - i0, 4), j1 - j0, k_tile_2, score, sum, sum_compensation);
-            }
-            /* q_tile = ((sum_from_state + query) + sum) * select(0.0f < q_tile, 1.0f, select(0.0f < q_tile,
-               q_tile + 1.0f, exp(min(q_tile, 0.0 ... */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any q_tile_9 = load_any(q_tile + d * 16 + i);
-                    const mask_any t_10 = 0.0f < q_tile_9;
-                    store_any(q_tile + d * 16 + i, ((load_any(sum_from_state + d * 16 + i) + load_any(query + d * 16 +
-                        i)) + load_any(sum + d * 16 + i)) * pick_any(t_10, splat_any(1.0f), pick_any(t_10,
-                        q_tile_9 + 1.0f, exp_any(min_any(q_tile_9, splat_any(0.0f))))));
-                }
-            }
-            if (dq) {
-                /* dq = q_tile, transposed back */
-                transpose_out_any(q_tile, 16, 16, i1 - i0, dq + m * dq_head + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-}
-
-/* For a thread that works on the head alone: adds a chunk to the carried state. */
-APART void linear_elu_gradients_linear_dq_keys_alone_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    /* state_sum = 0.0f */
-    for (int64_t f = 0; f < 16; f += 4) {
-        store_any(state_sum + (chunk - chunk0) * 272 + f, splat_any(0.0f));
-    }
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        /* k_tile = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_11 = load_any(k_tile + d * 16 + j);
-                store_any(k_tile + d * 16 + j, pick_any(0.0f < k_tile_11, k_tile_11 + 1.0f, exp_any(min_any(k_tile_11,
-                    splat_any(0.0f)))));
-            }
-        }
-        /* state_sum += k_tile */
-        for (int64_t f = 0; f < 16; f++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(k_tile + f * 16 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 272 + f] += total;
-        }
-        /* carried[f][e] += sum over j of k_tile * v */
-        dot5_any(j1 - j0, k_tile, v + j0 * v_row, v_row, carried, carried_compensation);
-    }
-}
-
-/* Adds to the carried state the sums that no product computes. */
-APART void linear_elu_gradients_linear_dq_fold_alone_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* carried_sum += state_sum */
-        for (int64_t f = f0; f < f1; f += 4) {
-            add_any(carried_sum + f, carried_sum_compensation + f, load_any(state_sum + (chunk - chunk0) * 272 + f),
-                splat_any(1));
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void linear_elu_gradients_linear_dq_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dq_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            linear_elu_gradients_linear_dq_queries_any(call, task, part, part->chunk0);
-            part->slots = slots;
-            linear_elu_gradients_linear_dq_keys_alone_any(call, task, part, part->chunk0);
-            for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                linear_elu_gradients_linear_dq_fold_alone_any(call, task, part, iteration);
-        }
-    } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_keys_any(call, task, part, iteration);
-            for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
-                const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-                for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    linear_elu_gradients_linear_dq_fold_any(call, task, part, iteration);
-                pass_segment(part, group, segment);
-            }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                linear_elu_gradients_linear_dq_queries_any(call, task, part, iteration);
-        }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
-    }
-    synchronise(part);
-}
-
-/* Initialises the states: they contain no queries yet. */
-APART void linear_elu_gradients_linear_dk_dv_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 16 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 16 + e, splat_any(0.0f));
-            }
-        }
-    }
-    if (dk) {
-        /* carried_2 = 0.0f; carried_2_compensation = 0.0f */
-        for (int64_t f = f0; f < f1; f += 4) {
-            store_any(carried_2 + f, splat_any(0.0f));
-            store_any(carried_2_compensation + f, splat_any(0.0f));
-        }
-    }
-}
-
-/* Sums the queries of a chunk, from zero, into its slot. */
-APART void linear_elu_gradients_linear_dk_dv_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    /* state = 0.0f */
-    for (int64_t f = 0; f < 16; f++) {
-        for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 272 + f * 16 + e, splat_any(0.0f));
-            }
-        }
-    }
-    if (dk) {
-        /* state_2 = 0.0f */
-        for (int64_t f = 0; f < 16; f += 4) {
-            store_any(state_2 + (chunk - chunk0) * 272 + f, splat_any(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
-            i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
-            const int64_t i1 = min(i0 + 16, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile, 16, 64);
-            if (dk) {
-                /* row_0_tile = row_0, with zeros beyond the last row */
-                for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                    row_0_tile[i] = i < i1 - i0 ? row_0[m * row_0_head + (i0 + i)] : 0;
-            }
-            /* q_tile = select(0.0f < q_tile, q_tile + 1.0f, exp(min(q_tile, 0.0f))) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
-                    store_any(q_tile + d * 16 + i, pick_any(0.0f < q_tile_0, q_tile_0 + 1.0f, exp_any(min_any(q_tile_0,
-                        splat_any(0.0f)))));
-                }
-            }
-            /* key_features_2 = dout * saved_0 */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(key_features_2 + i * 16 + e, load_any(dout + m * dout_head + (i0 + i) * dout_row + e)
-                            * (saved_0[m * saved_0_head + (i0 + i)]));
-                    }
-                }
-            }
-            /* state[f][e] += sum over i of q_tile * key_features_2 */
-            dot10_any(i1 - i0, q_tile, key_features_2, state + (chunk - chunk0) * 272);
-            if (dk) {
-                /* state_2 += q_tile * row_0_tile */
-                for (int64_t f = 0; f < 16; f++) {
-                    vec_any lane_sums = splat_any(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any row_0_tile_1 = load_any(row_0_tile + i);
-                        const vec_any term = load_any(q_tile + f * 16 + i) * row_0_tile_1;
-                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
-                            mask_any), term, splat_any(0));
-                    }
-                    const float total = lane_sum_any(lane_sums);
-                    state_2[(chunk - chunk0) * 272 + f] += total;
-                }
-            }
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void linear_elu_gradients_linear_dk_dv_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before = carried; carried += state; state = before */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 16; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any before_new2 = load_any(carried + f * 16 + e);
-                    add_any(carried + f * 16 + e, carried_compensation + f * 16 + e,
-                        load_any(state + (chunk - chunk0) * 272 + f * 16 + e), splat_any(1));
-                    store_any(state + (chunk - chunk0) * 272 + f * 16 + e, before_new2);
-                }
-            }
-        }
-        if (dk) {
-            /* before_2 = carried_2; carried_2 += state_2; state_2 = before_2 */
-            for (int64_t f = f0; f < f1; f += 4) {
-                const vec_any before_2_new3 = load_any(carried_2 + f);
-                add_any(carried_2 + f, carried_2_compensation + f, load_any(state_2 + (chunk - chunk0) * 272 + f),
-                    splat_any(1));
-                store_any(state_2 + (chunk - chunk0) * 272 + f, before_2_new3);
-            }
-        }
-    }
-}
-
-/* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
-APART void linear_elu_gradients_linear_dk_dv_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
-    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
-    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
-    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
-    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
-        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 16, k_tile, 16, 64);
-        if (dk) {
-            /* v_tile = v, with zeros beyond the last row */
-            transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 16, v_tile, 16, 64);
-        }
-        /* query_features = select(0.0f < k_tile, k_tile + 1.0f, exp(min(k_tile, 0.0f))) */
-        for (int64_t d = 0; d < 16; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any k_tile_4 = load_any(k_tile + d * 16 + j);
-                store_any(query_features + d * 16 + j, pick_any(0.0f < k_tile_4, k_tile_4 + 1.0f,
-                    exp_any(min_any(k_tile_4, splat_any(0.0f)))));
-            }
-        }
-        if (dv) {
-            /* sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum + e * 16 + j, splat_any(0.0f));
-                    store_any(sum_compensation + e * 16 + j, splat_any(0.0f));
-                }
-            }
-        }
-        if (dk) {
-            /* sum_from_state[f][j] = sum over e of state * v_tile */
-            dot6_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 272, v_tile, sum_from_state);
-        }
-        if (dv) {
-            /* sum_from_state_2[e][j] = sum over f of state * query_features */
-            dot1_any(round_up(j1 - j0, 4), state + (chunk - chunk0) * 272, query_features, sum_from_state_2);
-        }
-        if (dk) {
-            /* query = state_2 */
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                for (int64_t f = 0; f < 16; f++) {
-                    UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                        store_any(query + f * 16 + j, splat_any(state_2[(chunk - chunk0) * 272 + f]));
-                    }
-                }
-            }
-            /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum_2 + d * 16 + j, splat_any(0.0f));
-                    store_any(sum_2_compensation + d * 16 + j, splat_any(0.0f));
-                }
-            }
-        }
-        for (int64_t m = 0; m < members; m++) {
-            /* the ranges of i that some query of the tile may see */
-            struct attn_range i_range[] = {
-                {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1,
-                    16) - 1) / 16) * 16) - query_start + 16},
-                {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
-            };
-            const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
-            /* the ranges that every query of the tile sees */
-            struct attn_range i_inside[] = {
-                {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
-                {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
-            };
-            const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
-            for (int64_t piece = 0; piece < i_ranges; piece++) {
-                for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
-                    const int64_t i1 = min(i0 + 16, i_end);
-                    /* q_tile_2 = q, with zeros beyond the last row */
-                    transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 16, q_tile_2, 16, 64);
-                    /* dout_tile = dout, with zeros beyond the last row */
-                    transpose_padded_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 16, dout_tile, 16,
-                        64);
-                    /* saved_0_tile = saved_0, with zeros beyond the last row */
-                    for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                        saved_0_tile[i] = i < i1 - i0 ? saved_0[m * saved_0_head + (i0 + i)] : 0;
-                    /* q_tile_2 = select(0.0f < q_tile_2, q_tile_2 + 1.0f, exp(min(q_tile_2, 0.0f))) */
-                    for (int64_t d = 0; d < 16; d++) {
-                        for (int64_t i = 0; i < i1 - i0; i += 4) {
-                            const vec_any q_tile_2_5 = load_any(q_tile_2 + d * 16 + i);
-                            store_any(q_tile_2 + d * 16 + i, pick_any(0.0f < q_tile_2_5, q_tile_2_5 + 1.0f,
-                                exp_any(min_any(q_tile_2_5, splat_any(0.0f)))));
-                        }
-                    }
-                    if (dv) {
-                        /* score[i][j] = sum over d of q_tile_2 * query_features */
-                        dot2_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, query_features, score);
-                    }
-                    /* dout_tile = dout_tile * saved_0_tile */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any saved_0_tile_6 = load_any(saved_0_tile + i);
-                        for (int64_t e = 0; e < 16; e++) {
-                            store_any(dout_tile + e * 16 + i, load_any(dout_tile + e * 16 + i) * saved_0_tile_6);
-                        }
-                    }
-                    if (dk) {
-                        /* score_2[i][j] = sum over e of dout_tile * v_tile */
-                        dot2_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, v_tile, score_2);
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dv) {
-                            /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                               score, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_7 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_8 = (i0 + i) + query_start;
-                                    store_any(score + i * 16 + j, pick_any(__builtin_convertvector((t_7 <= t_8) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_7), mask_any),
-                                        load_any(score + i * 16 + j), splat_any(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dv) {
-                        /* sum[e][j] += sum over i of dout_tile * score */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(dout_tile, 16,
-                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any in_region[4] = {0};
-                                if (finite_any(dout_tile + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_10 = (i0 + i) + query_start;
-                                const int64_t t_11 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_9 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_11 <= t_9), mask_any);
-                                }
-                                add_seen_any(16, sum, 16, dout_tile + i * 1, 16, score + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_any(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
-                    }
-                    if (dk) {
-                        /* score_2 = score_2 + row_0 */
-                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                                    store_any(score_2 + i * 16 + j, load_any(score_2 + i * 16 + j) + (row_0[m *
-                                        row_0_head + (i0 + i)]));
-                                }
-                            }
-                        }
-                    }
-                    if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                        if (dk) {
-                            /* score_2 = select((j <= (i + query_start)) && (((max(i + query_start,
-                               0) / 16) * 16) <= j), score_2, 0.0f) */
-                            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                const ints_any t_12 = j0 + j + lane_any;
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_13 = (i0 + i) + query_start;
-                                    store_any(score_2 + i * 16 + j, pick_any(__builtin_convertvector((t_12 <= t_13) &
-                                        (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_12), mask_any),
-                                        load_any(score_2 + i * 16 + j), splat_any(0.0f)));
-                                }
-                            }
-                        }
-                    }
-                    if (dk) {
-                        /* sum_2[d][j] += sum over i of q_tile_2 * score_2 */
-                        if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !finite_any(q_tile_2, 16,
-                            16, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                            dot8_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                mask_any in_region[4] = {0};
-                                if (finite_any(q_tile_2 + i * 1, 16, 16, 1)) continue;
-                                const int64_t t_15 = (i0 + i) + query_start;
-                                const int64_t t_16 = (max((i0 + i) + query_start, 0) / 16) * 16;
-                                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                                    const ints_any t_14 = j0 + j + lane_any;
-                                    in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_16 <= t_14),
-                                        mask_any);
-                                }
-                                add_seen_any(16, sum_2, 16, q_tile_2 + i * 1, 16, score_2 + i * 16, in_region, j1 - j0);
-                            }
-                        } else
-                            dot9_any(round_up(j1 - j0, 4), i1 - i0, q_tile_2, score_2, sum_2, sum_2_compensation);
-                    }
-                }
-            }
-        }
-        if (dk) {
-            /* sum_2 = ((sum_from_state + query) + sum_2) * select(0.0f < k_tile, 1.0f, query_features) */
-            for (int64_t d = 0; d < 16; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum_2 + d * 16 + j, ((load_any(sum_from_state + d * 16 + j) + load_any(query + d * 16 +
-                        j)) + load_any(sum_2 + d * 16 + j)) * pick_any(0.0f < load_any(k_tile + d * 16 + j),
-                        splat_any(1.0f), load_any(query_features + d * 16 + j)));
-                }
-            }
-        }
-        if (dv) {
-            /* sum = sum + sum_from_state_2 */
-            for (int64_t e = 0; e < 16; e++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(sum + e * 16 + j, load_any(sum + e * 16 + j) + load_any(sum_from_state_2 + e * 16 + j));
-                }
-            }
-        }
-        if (dk) {
-            /* dk = sum_2, transposed back */
-            transpose_out_any(sum_2, 16, 16, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-        }
-        if (dv) {
-            /* dv = sum, transposed back */
-            transpose_out_any(sum, 16, 16, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void linear_elu_gradients_linear_dk_dv_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        linear_elu_gradients_linear_dk_dv_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_queries_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                linear_elu_gradients_linear_dk_dv_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            linear_elu_gradients_linear_dk_dv_keys_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
-    int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "dout", .access = {ACCESS_NONE, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        4}, .strides = offsetof(struct attn_problem, dout)},
+    {.name = "dq", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        5}, .strides = offsetof(struct attn_problem, dq)},
+    {.name = "dk", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 6},
+        .strides = offsetof(struct attn_problem, dk)},
+    {.name = "dv", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 7},
+        .strides = offsetof(struct attn_problem, dv)},
+    {.name = "saved_0", .origin = FROM_SAVED},
+    {.name = "row_0", .origin = FROM_ROW_SUMS},
 };
 
-static struct version version(int64_t n_k)
-{
-    (void)n_k;
 #if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = linear_elu_gradients_linear_v4, .tile = 0, .own = 6336, .of_token = 272,
-            .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD,
+     .head = linear_elu_gradients_linear_v4, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .saves = 1,
+         .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 3,
+     .head = linear_elu_gradients_linear_dk_dv_v4, .tile = 0, .own = 14336, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4,
+         .together = 1},
+    {.role = RUN_BACKWARD, .part = 2,
+     .head = linear_elu_gradients_linear_dq_v4, .tile = 0, .own = 8256, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dq, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = linear_elu_gradients_linear_row_sums_v4, .tile = 16, .own = 2176, .of_token = 272},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .head = linear_elu_gradients_linear_saved_v4, .tile = 0, .own = 3264, .of_token = 272, .in_keys = 1, .shared = 128,
+         .slot = 64, .slots = 4, .together = 1},
+};
 #endif
 #if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = linear_elu_gradients_linear_v3, .tile = 0, .own = 6336, .of_token = 272,
-            .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = linear_elu_gradients_linear_any, .tile = 0, .own = 6336, .of_token = 272,
-        .in_keys = 1, .saves = 1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
+static int runs_v3(void)
 {
-    return v->own + v->shared + v->slots * v->slot;
+    return attn_x86_64_level() >= 3;
 }
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD,
+     .head = linear_elu_gradients_linear_v3, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .saves = 1,
+         .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 3,
+     .head = linear_elu_gradients_linear_dk_dv_v3, .tile = 0, .own = 14336, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4,
+         .together = 1},
+    {.role = RUN_BACKWARD, .part = 2,
+     .head = linear_elu_gradients_linear_dq_v3, .tile = 0, .own = 8256, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dq, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = linear_elu_gradients_linear_row_sums_v3, .tile = 16, .own = 2176, .of_token = 272},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .head = linear_elu_gradients_linear_saved_v3, .tile = 0, .own = 3264, .of_token = 272, .in_keys = 1, .shared = 128,
+         .slot = 64, .slots = 4, .together = 1},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD,
+     .head = linear_elu_gradients_linear_any, .tile = 0, .own = 6336, .of_token = 272, .in_keys = 1, .saves = 1,
+         .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 3,
+     .head = linear_elu_gradients_linear_dk_dv_any, .tile = 0, .own = 14336, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4,
+         .together = 1},
+    {.role = RUN_BACKWARD, .part = 2,
+     .head = linear_elu_gradients_linear_dq_any, .tile = 0, .own = 8256, .of_token = 272, .in_keys = 1,
+         .wanted = (const uint8_t[]){ARRAY_dq, NO_ARRAY}, .shared = 2176, .slot = 1088, .slots = 4, .together = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = linear_elu_gradients_linear_row_sums_any, .tile = 16, .own = 2176, .of_token = 272},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .head = linear_elu_gradients_linear_saved_any, .tile = 0, .own = 3264, .of_token = 272, .in_keys = 1,
+         .shared = 128, .slot = 64, .slots = 4, .together = 1},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "linear_elu_gradients", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .params_bytes = sizeof(struct linear_elu_gradients_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 16, .value_dim = 16, .key_row = 16, .value_row = 16,
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+    .gradients_bytes = sizeof(struct linear_elu_gradients_gradients),
+    .parts = 4,
+    .saved = 1,
+    .row_sums = 1,
+    .shared_gradient = {ARRAY_dq, ARRAY_dk},
+};
 
 /* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t linear_elu_gradients_params_size(void)
-{
-    return 0;
-}
-
+size_t linear_elu_gradients_params_size(void) { return attn_call_params_size(&kernel); }
 int linear_elu_gradients_params_init(struct linear_elu_gradients_params *params, uint64_t seed, void *storage)
 {
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct linear_elu_gradients_params){0};
-    return 0;
+    return attn_call_params_init(&kernel, params, seed, storage);
 }
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 16, 16, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
 size_t linear_elu_gradients_workspace(const struct attn_problem *problem)
 {
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
+    return attn_call_workspace(&kernel, problem);
 }
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
+size_t linear_elu_gradients_saved(const struct attn_problem *problem) { return attn_call_saved(&kernel, problem); }
+size_t linear_elu_gradients_backward_workspace(const struct attn_problem *problem)
 {
-    return v->rows || v->head;
+    return attn_call_backward_workspace(&kernel, problem);
 }
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
-    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Returns the bytes of an array with an element per query and head. */
-static size_t row_bytes(const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
-}
-
-static size_t saved_bytes(const struct attn_problem *p)
-{
-    return bytes_times(row_bytes(p), 1);
-}
-
-size_t linear_elu_gradients_saved(const struct attn_problem *problem)
-{
-    const size_t bytes = problem ? saved_bytes(problem) : 0;
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_saved(struct call *call, unsigned char *saved)
-{
-    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
-}
-
 int linear_elu_gradients_forward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
     const float *q, const float *k, const float *v,
     float *out, void *workspace)
 {
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const struct version this = version(keys_of_version(&call.p));
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    const size_t saved = saved_bytes(problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    return run(&call, &this, threads, work, bytes);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-/* ==== the gradients ==== */
-/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
-   computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->dq != NULL; }
-INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-
-static struct version part_version(int part, int64_t n_k)
-{
-    (void)n_k; /* n_k is unused if every target has one version of each part */
-    switch (part) {
-    case 0:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = linear_elu_gradients_linear_saved_v4, .tile = 0, .own = 3264, .of_token = 272,
-            .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = linear_elu_gradients_linear_saved_v3, .tile = 0, .own = 3264, .of_token = 272,
-            .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = linear_elu_gradients_linear_saved_any, .tile = 0, .own = 3264, .of_token = 272,
-        .in_keys = 1, .shared = 128, .slot = 64, .slots = 4, .together = 1};
-    case 1:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = linear_elu_gradients_linear_row_sums_v4, .tile = 16, .own = 2176,
-            .of_token = 272};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = linear_elu_gradients_linear_row_sums_v3, .tile = 16, .own = 2176,
-            .of_token = 272};
-#endif
-    return (struct version){.rows = linear_elu_gradients_linear_row_sums_any, .tile = 16, .own = 2176, .of_token = 272};
-    case 2:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = linear_elu_gradients_linear_dq_v4, .tile = 0, .own = 8256, .of_token = 272,
-            .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = linear_elu_gradients_linear_dq_v3, .tile = 0, .own = 8256, .of_token = 272,
-            .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = linear_elu_gradients_linear_dq_any, .tile = 0, .own = 8256, .of_token = 272,
-        .in_keys = 1, .wanted = wanted_0, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-    default:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.head = linear_elu_gradients_linear_dk_dv_v4, .tile = 0, .own = 14336, .of_token = 272,
-            .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.head = linear_elu_gradients_linear_dk_dv_v3, .tile = 0, .own = 14336, .of_token = 272,
-            .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-#endif
-    return (struct version){.head = linear_elu_gradients_linear_dk_dv_any, .tile = 0, .own = 14336, .of_token = 272,
-        .in_keys = 1, .wanted = wanted_1, .shared = 2176, .slot = 1088, .slots = 4, .together = 1};
-    }
-}
-
-/* From each of these numbers of keys on, a part of backward may have another version. */
-static const int64_t part_from[] = {
-    0
-};
-
-/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
-static size_t part_bytes_a_thread(int64_t n_k)
-{
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 4 && (k == 0 || part_from[k] <= n_k); part++) {
-            const struct version v = part_version(part, part_from[k]);
-            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-        }
-    return bytes;
-}
-
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(16 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 16, p.n_q * 16, 16};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 16, p.n_k * 16, 16};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 16; at += 16, to += row) {
-        float sum[16] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 16; d++) sum[d] +=(from[h * n * 16 + at + d]);
-        for (int64_t d = 0; d < 16; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 16;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
-/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
-   room for the saved values, because forward may not have saved them. */
-static size_t shared_bytes(const struct attn_problem *problem)
-{
-    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
-    return bytes;
-}
-
-size_t linear_elu_gradients_backward_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
-        bytes = bytes_plus(shared_bytes(problem), of_threads);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_row_sums(struct call *call, unsigned char *rows)
-{
-    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
-}
-
-static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
-{
-    const struct version this = part_version(part, keys_of_version(&call->p));
-    if (this.wanted && !this.wanted(call)) return 0;
-    return run(call, &this, threads, workspace, bytes_a_thread(&this));
-}
-
-int linear_elu_gradients_backward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
-    const float *q, const float *k, const float *v, const float *out, const float *dout,
-    float *dq, float *dk, float *dv,
-    struct linear_elu_gradients_gradients *gradients, void *workspace)
-{
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
-        .dv = dv};
-    int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    (void)gradients;
-    if (call.p.batch == 0) return 0;
-    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
-        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
-        return ATTN_EPOINTER;
-    if ((dq && (const void *)dq == q) ||
-        (dq && (const void *)dq == k) ||
-        (dq && (const void *)dq == v) ||
-        (dq && (const void *)dq == out) ||
-        (dq && (const void *)dq == dout) ||
-        (dk && (const void *)dk == q) ||
-        (dk && (const void *)dk == k) ||
-        (dk && (const void *)dk == v) ||
-        (dk && (const void *)dk == out) ||
-        (dk && (const void *)dk == dout) ||
-        (dk && (const void *)dk == dq) ||
-        (dv && (const void *)dv == q) ||
-        (dv && (const void *)dv == k) ||
-        (dv && (const void *)dv == v) ||
-        (dv && (const void *)dv == out) ||
-        (dv && (const void *)dv == dout) ||
-        (dv && (const void *)dv == dq) ||
-        (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    for (int part = 0; part < 4; part++) {
-        const struct version this = part_version(part, keys_of_version(&call.p));
-        if (!runs(&this)) return ATTN_EMACHINE;
-        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    }
-    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem);
-    int threads = 1;
-    error = take_workspace(problem, workspace, shared, bytes, &threads);
-    if (error) return error;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(keys_of_version(&call.p)).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
-    set_row_sums(&call, rows);
-    unsigned char *next = rows + 1 * row_bytes(problem);
-    (void)next;
-    if (!error && !kept) error = run_part(0, &call, threads, work);
-    if (!error) error = run_part(1, &call, threads, work);
-    if (!error) error = run_part(2, &call, threads, work);
-    if (!error) error = run_part(3, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 16};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
-    return error;
-}
-
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return linear_elu_gradients_params_init((struct linear_elu_gradients_params *)params, seed, storage);
-}
-
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return linear_elu_gradients_forward(problem, (const struct linear_elu_gradients_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
-    void *workspace)
+int linear_elu_gradients_backward(const struct attn_problem *problem, const struct linear_elu_gradients_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct linear_elu_gradients_gradients *gradients, void *workspace)
 {
-    return linear_elu_gradients_backward(problem, (const struct linear_elu_gradients_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
-        (float *)dv,
-        (struct linear_elu_gradients_gradients *)gradients, workspace);
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
 }
-
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace)
+{
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
+}
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel linear_elu_gradients_kernel = {
     .name = "linear_elu_gradients", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_gradients_params),
-    .params_size = linear_elu_gradients_params_size, .params_init = params_init_any,
-        .workspace = linear_elu_gradients_workspace,
-    .forward = forward_any,
-    .saved = linear_elu_gradients_saved, .backward_workspace = linear_elu_gradients_backward_workspace,
-        .backward = backward_any,
+    .params_size = linear_elu_gradients_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = linear_elu_gradients_workspace,
+    .saved = linear_elu_gradients_saved,
+    .backward_workspace = linear_elu_gradients_backward_workspace,
+    .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

@@ -58,15 +58,833 @@
      173568 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 277760 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  qk_norm_rows_v4, qk_norm_few_v4
-     x86-64-v3  qk_norm_rows_v3, qk_norm_few_v3
-     generic    qk_norm_rows_any, qk_norm_few_any
-     choice     the version that this machine runs
+   Contents:
+     loops      qk_norm_rows, qk_norm_few
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  qk_norm_workspace, qk_norm_forward, qk_norm_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp qk_norm.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+#define S(name) T(name)
+#define AT_ONCE 16
+#if OF(1, 0, 1)
+#define EARLY 1
+#endif
+#define EARLY_FOR_SEVERAL OF(32, 32, 64)
+#define SEVERAL_FROM OF(9, 2, 2)
+#if OF(1, 0, 0)
+#define SOONER 1
+#endif
+#include <attnrt/kernel/stored.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/1, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early)
+#else
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_fetched)(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
+#endif
+#if OF(0, 1, 0)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+#endif
+#if OF(0, 0, 1)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
+#endif
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(qk_norm_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + OF(256, 256, 128) - 1) / OF(256, 256, 128), i0 = (tiles - 1 - task % tiles) * OF(256,
+        256, 128),
+        i1 = min(i0 + OF(256, 256, 128), n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const k_norm_weight = (const float *)call->array[ARRAY_k_norm_weight].at;
+    const float *const k_norm_bias = (const float *)call->array[ARRAY_k_norm_bias].at;
+    const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
+    const float *const q_norm_bias = (const float *)call->array[ARRAY_q_norm_bias].at;
+    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
+    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
+    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
+    float *const key_3 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
+    float *const query_sum = (float *)(void *)(work + 0); /* [i: OF(32, 16, 16)] */
+    float *const query_sum_2 = (float *)(void *)(work + OF(128, 64, 64)); /* [i: OF(32, 16, 16)] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const all_query_3 = (float *)(void *)(work + 49152); /* [d: 64, i: OF(32, 16, 16), OF(8, 16, 8) times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
+    float *const all_row_max = (float *)(void *)(work + OF(114688, 114688, 81920)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const old_max = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum = (float *)(void *)(work + OF(115712, 115712, 82432)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + OF(116736, 116736, 82944)); /* [i: OF(32, 16, 16),
+        OF(8, 16, 8) times] */
+    float *const all_sum = (float *)(void *)(work + OF(117760, 117760, 83456)); /* [e: 64, i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const all_sum_compensation = (float *)(void *)(work + OF(183296, 183296, 116224)); /* [e: 64, i: OF(32, 16,
+        16), OF(8, 16, 8) times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: OF(32, 16, 16)] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
+    float *const k_tile = (float *)(void *)(work + OF(248832, 248832, 148992)); /* [d: 64, j: 96] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+        const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+        float *const query_3 = all_query_3 + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        /* q_tile = q, with zeros beyond the last row */
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
+        /* query_sum = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(query_sum + i, T(splat)(0.0f));
+        }
+        /* query_sum += q_tile */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+            T(vec) query_sum_in[2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                query_sum_in[vector] = (T(vec)){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    query_sum_in[vector] += T(load)(q_tile + d * OF(32, 16, 16) + i);
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                T(store)(query_sum + i, T(load)(query_sum + i) + query_sum_in[vector]);
+            }
+        }
+        /* query_sum_2 = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(query_sum_2 + i, T(splat)(0.0f));
+        }
+        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) t_1 = T(load)(query_sum + i) * 0.015625f;
+            T(vec) query_sum_2_in = (T(vec)){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const T(vec) q_tile_0 = T(load)(q_tile + d * OF(32, 16, 16) + i);
+                const T(vec) q_tile_new2 = q_tile_0 - t_1;
+                T(store)(q_tile + d * OF(32, 16, 16) + i, q_tile_new2);
+                query_sum_2_in += q_tile_new2 * q_tile_new2;
+            }
+            T(store)(query_sum_2 + i, T(load)(query_sum_2 + i) + query_sum_2_in);
+        }
+        /* q_tile = ((q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) t_3 = 1.0f / T(sqrt)((T(load)(query_sum_2 + i) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                T(store)(q_tile + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
+                    16) + i) * t_3) * q_norm_weight[d]) + q_norm_bias[d]);
+            }
+        }
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(ints) t_4 = (i0 + i + T(lane)) + query_start;
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle5 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
+                T(store)(query_cos + t * OF(32, 16, 16) + i, T(cos)(&angle5));
+                const T(wide) angle6 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
+                T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle6));
+            }
+        }
+        /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
+           1.0f))) * 0.18033688f */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(query_3 + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
+                    16) + i) * T(load)(query_cos + (d / 2) * OF(32, 16,
+                    16) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
+                    16) + i) * T(load)(query_sin + (d / 2) * OF(32, 16,
+                    16) + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(row_max + i, T(splat)(-FLT_MAX));
+            T(store)(row_sum + i, T(splat)(0.0f));
+            T(store)(row_sum_compensation + i, T(splat)(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(sum + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+                T(store)(sum_compensation + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
+        const int64_t j1 = min(j0 + 96, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(key_sum + j, T(splat)(0.0f));
+        }
+        /* key_sum += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(48, 16, 8)) {
+            T(vec) key_sum_in[OF(3, 2, 2)];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < OF(3, 2, 2); vector++, j += LANES) {
+                key_sum_in[vector] = (T(vec)){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < OF(3, 2, 2); vector++, j += LANES) {
+                    key_sum_in[vector] += T(load)(k_tile + d * 96 + j);
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < OF(3, 2, 2); vector++, j += LANES) {
+                T(store)(key_sum + j, T(load)(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* key_sum_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(key_sum_2 + j, T(splat)(0.0f));
+        }
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) t_8 = T(load)(key_sum + j) * 0.015625f;
+            T(vec) key_sum_2_in = (T(vec)){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const T(vec) k_tile_7 = T(load)(k_tile + d * 96 + j);
+                const T(vec) k_tile_new9 = k_tile_7 - t_8;
+                T(store)(k_tile + d * 96 + j, k_tile_new9);
+                key_sum_2_in += k_tile_new9 * k_tile_new9;
+            }
+            T(store)(key_sum_2 + j, T(load)(key_sum_2 + j) + key_sum_2_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) t_10 = 1.0f / T(sqrt)((T(load)(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                T(store)(k_tile + d * 96 + j, ((T(load)(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
+                    k_norm_bias[d]);
+            }
+        }
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_11 = j0 + j + T(lane);
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle12 = __builtin_convertvector(t_11, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 96 + j, T(cos)(&angle12));
+                const T(wide) angle13 = __builtin_convertvector(t_11, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 96 + j, T(sin)(&angle13));
+            }
+        }
+        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key_3 + d * 96 + j, (T(load)(k_tile + d * 96 + j) * T(load)(key_cos + (d / 2) * 96 + j)) +
+                    ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * T(load)(key_sin + (d / 2) * 96 +
+                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const query_3 = all_query_3 + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
+                16);
+            float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024,
+                1024);
+            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key_3 * query_3 */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_3, query_3, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max + i, T(load)(row_max + i));
+            }
+            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_14 = (i0 + i + T(lane)) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_14,
+                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32,
+                                16, 16) + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_15 = T(load)(old_max + i);
+                const T(vec) old_max_new16 = T(exp2)(old_max_15 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new16);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new16);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new16);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_18 = T(load)(row_max + i);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_17 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new19 = T(exp2)(score_17 - row_max_18);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new19);
+                    row_sum_in += score_new19;
+                }
+                T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(mask) in_region[OF(2, 2, 4)] = {0};
+                    if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                            T(mask));
+                    }
+                    T(add_seen)(64, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
+                        in_region, i1 - i0);
+                }
+            } else
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_sum_20 = T(load)(row_sum + i);
+                const T(mask) t_21 = row_sum_20 == 0.0f;
+                const T(vec) t_22 = 1.0f / row_sum_20;
+                for (int64_t e = 0; e < 64; e++) {
+                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_21, T(splat)(0.0f), T(load)(sum + e * OF(32, 16,
+                        16) + i) * t_22));
+                }
+            }
+            /* out = result, transposed back */
+            T(transpose_out)(result, OF(32, 16, 16), 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(qk_norm_few_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
+    const float *const q_norm_bias = (const float *)call->array[ARRAY_q_norm_bias].at;
+    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
+    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
+    float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
+    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_sum = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(query_sum + r, T(splat)(0.0f));
+    }
+    /* query_sum += q_tile */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(vec) query_sum_in = (T(vec)){0};
+        for (int64_t d = 0; d < 64; d++) {
+            query_sum_in += T(load)(q_tile + d * 80 + r);
+        }
+        T(store)(query_sum + r, T(load)(query_sum + r) + query_sum_in);
+    }
+    /* query_sum_2 = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(query_sum_2 + r, T(splat)(0.0f));
+    }
+    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        const T(vec) t_0 = T(load)(query_sum + r) * 0.015625f;
+        T(vec) query_sum_2_in = (T(vec)){0};
+        for (int64_t d = 0; d < 64; d++) {
+            const T(vec) query_new1 = T(load)(q_tile + d * 80 + r) - t_0;
+            T(store)(query + d * 64 + r, query_new1);
+            query_sum_2_in += query_new1 * query_new1;
+        }
+        T(store)(query_sum_2 + r, T(load)(query_sum_2 + r) + query_sum_2_in);
+    }
+    /* query_2 = ((query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        const T(vec) t_2 = 1.0f / T(sqrt)((T(load)(query_sum_2 + r) * 0.015625f) + 1e-05f);
+        for (int64_t d = 0; d < 64; d++) {
+            T(store)(query_2 + d * 64 + r, ((T(load)(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
+        }
+    }
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        const T(ints) t_3 = ((r + T(lane)) % n_q) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * 64 + r, T(cos)(&angle4));
+            const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * 64 + r, T(sin)(&angle5));
+        }
+    }
+    /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        for (int64_t d = 0; d < 64; d++) {
+            T(store)(query_3 + d * 64 + r, ((T(load)(query_2 + d * 64 + r) * T(load)(query_cos + (d / 2) * 64 + r)) +
+                ((T(load)(query_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * T(load)(query_sin + (d / 2) * 64 +
+                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(qk_norm_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(carried_max + r, T(splat)(-FLT_MAX));
+        T(store)(carried_sum + r, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + r, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + r * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(qk_norm_few_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const k_norm_weight = (const float *)call->array[ARRAY_k_norm_weight].at;
+    const float *const k_norm_bias = (const float *)call->array[ARRAY_k_norm_bias].at;
+    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key_3 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
+        /* key_sum = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(key_sum + j, T(splat)(0.0f));
+        }
+        /* key_sum += k_tile */
+        for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
+            T(vec) key_sum_in[OF(4, 2, 2)];
+            UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                key_sum_in[vector] = (T(vec)){0};
+            }
+            for (int64_t d = 0; d < 64; d++) {
+                UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                    key_sum_in[vector] += T(load)(k_tile + d * 144 + j);
+                }
+            }
+            UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                T(store)(key_sum + j, T(load)(key_sum + j) + key_sum_in[vector]);
+            }
+        }
+        /* key_sum_2 = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(key_sum_2 + j, T(splat)(0.0f));
+        }
+        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) t_7 = T(load)(key_sum + j) * 0.015625f;
+            T(vec) key_sum_2_in = (T(vec)){0};
+            for (int64_t d = 0; d < 64; d++) {
+                const T(vec) k_tile_6 = T(load)(k_tile + d * 144 + j);
+                const T(vec) k_tile_new8 = k_tile_6 - t_7;
+                T(store)(k_tile + d * 144 + j, k_tile_new8);
+                key_sum_2_in += k_tile_new8 * k_tile_new8;
+            }
+            T(store)(key_sum_2 + j, T(load)(key_sum_2 + j) + key_sum_2_in);
+        }
+        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) t_9 = 1.0f / T(sqrt)((T(load)(key_sum_2 + j) * 0.015625f) + 1e-05f);
+            for (int64_t d = 0; d < 64; d++) {
+                T(store)(k_tile + d * 144 + j, ((T(load)(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
+                    k_norm_bias[d]);
+            }
+        }
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_10 = j0 + j + T(lane);
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle11 = __builtin_convertvector(t_10, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 144 + j, T(cos)(&angle11));
+                const T(wide) angle12 = __builtin_convertvector(t_10, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 144 + j, T(sin)(&angle12));
+            }
+        }
+        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key_3 + d * 144 + j, (T(load)(k_tile + d * 144 + j) * T(load)(key_cos + (d / 2) * 144 + j)) +
+                    ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * T(load)(key_sin + (d / 2) * 144
+                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[r][j] = sum over d of query_3 * key_3 */
+        T(dot3)(round_up(j1 - j0, LANES), rows, query_3, key_3, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_13 = j0 + j + T(lane);
+                for (int64_t r = 0; r < rows; r++) {
+                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
+                        T(mask)), T(load)(score + r * 144 + j), T(splat)(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_14 = T(load)(old_max + r);
+            const T(vec) old_max_new15 = T(exp2)(old_max_14 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new15);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new15);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                T(mask) in_region[OF(8, 16, 32)] = {0};
+                const int64_t t_16 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_16, T(mask));
+                }
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+#if OF(1, 0, 0)
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 16 : 0);
+#else
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+#endif
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(qk_norm_few_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += LANES) {
+            const T(vec) carried_max_17 = T(load)(carried_max + r);
+            const T(vec) before_max_new18 = carried_max_17;
+            const T(vec) state_max_19 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) carried_max_new20 = T(max)(T(load)(carried_max + r), state_max_19);
+            T(store)(carried_max + r, carried_max_new20);
+            const T(vec) carried_factor_new21 = T(exp2)(before_max_new18 - carried_max_new20);
+            T(store)(carried_factor + r, carried_factor_new21);
+            const T(vec) slot_factor_new22 = T(exp2)(state_max_19 - carried_max_new20);
+            T(store)(slot_factor + r, slot_factor_new22);
+            const T(vec) carried_sum_23 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_23 * carried_factor_new21);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new21);
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new22, T(splat)(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_24 = T(load)(carried + r * 64 + e);
+                    const float carried_factor_25 = carried_factor[r];
+                    T(store)(carried + r * 64 + e, carried_24 * carried_factor_25);
+                    T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
+                        carried_factor_25);
+                    T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET APART void T(qk_norm_few_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                const float carried_sum_26 = carried_sum[r];
+                T(store)(result + r * 64 + e, (carried_sum_26 == 0.0f) ? T(splat)(0.0f) : T(load)(carried + r * 64 + e)
+                    * (1.0f / carried_sum_26));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(qk_norm_few)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        T(qk_norm_few_begin)(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(qk_norm_few_begin_2)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(qk_norm_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(qk_norm_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(qk_norm_few_queries)(call, task, part, iteration);
+    synchronise(part);
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "qk_norm.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -81,121 +899,14 @@ extern int qk_norm_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct qk_norm_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_k_norm_weight, ARRAY_k_norm_bias, ARRAY_q_norm_weight, ARRAY_q_norm_bias
 };
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 static const double rope_theta[32] = {
     1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
@@ -208,4139 +919,73 @@ static const double rope_theta[32] = {
         0.00023713737056616554,
     0.00017782794100389227, 0.0001333521432163324};
 
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "qk_norm.c"
+#endif
+
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
-{
-    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_v4 n = t - 6755399441055744.0;
-    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_v4 turns = (ints_v4)t + quarter;
-    const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
-    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
-    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
-    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
-}
-
-TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
-TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
-
-TARGET_v4 INLINE vec_v4 sqrt_v4(vec_v4 x)
-{
-    vec_v4 y;
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
-{
-    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    return x[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v4 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
-            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
-                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL, early);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL, 0);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Computes the product without prefetching, because b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, 0);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[128];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v4, so that results round equally. */
-TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[128 * 16];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 16) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 16, 16, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 unscaled_v4(const float *row, int64_t x)
-{
-    return load_v4(row + x);
-}
-
-/* Returns the elements x … x + 16 - 1 of a row. */
-TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
-{
-    return unscaled_v4(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v4(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_v4 sum[8];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
-{
-    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= 16 && lanes % (vectors * 16) == 0) {
-        for (int64_t x = 0; x < lanes; x += vectors * 16)
-            for (int64_t t = 0; t < steps; t += 16)
-                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
-                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
-        return;
-    }
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : (early ? early : 32));
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early)
-{
-    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void qk_norm_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
-    float *const key_3 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const query_sum_2 = (float *)(void *)(work + 128); /* [i: 32] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
-    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
-    float *const all_query_3 = (float *)(void *)(work + 49152); /* [d: 64, i: 32, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 32] */
-    float *const all_row_max = (float *)(void *)(work + 114688); /* [i: 32, 8 times] */
-    float *const old_max = (float *)(void *)(work + 12288); /* [i: 32] */
-    float *const all_row_sum = (float *)(void *)(work + 115712); /* [i: 32, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 116736); /* [i: 32, 8 times] */
-    float *const all_sum = (float *)(void *)(work + 117760); /* [e: 64, i: 32, 8 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 183296); /* [e: 64, i: 32, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
-    float *const k_tile = (float *)(void *)(work + 248832); /* [d: 64, j: 96] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 2048;
-        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        /* query_sum = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_sum + i, splat_v4(0.0f));
-        }
-        /* query_sum += q_tile */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                query_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    query_sum_in[vector] += load_v4(q_tile + d * 32 + i);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(query_sum + i, load_v4(query_sum + i) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query_sum_2 + i, splat_v4(0.0f));
-        }
-        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_1 = load_v4(query_sum + i) * 0.015625f;
-            vec_v4 query_sum_2_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 q_tile_0 = load_v4(q_tile + d * 32 + i);
-                const vec_v4 q_tile_new2 = q_tile_0 - t_1;
-                store_v4(q_tile + d * 32 + i, q_tile_new2);
-                query_sum_2_in += q_tile_new2 * q_tile_new2;
-            }
-            store_v4(query_sum_2 + i, load_v4(query_sum_2 + i) + query_sum_2_in);
-        }
-        /* q_tile = ((q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 t_3 = 1.0f / sqrt_v4((load_v4(query_sum_2 + i) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(q_tile + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * t_3) * q_norm_weight[d]) +
-                    q_norm_bias[d]);
-            }
-        }
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle5));
-                const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle6));
-            }
-        }
-        /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query_3 + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d / 2) * 32 + i)) +
-                    ((load_v4(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 32 + i) * load_v4(query_sin + (d / 2) * 32
-                    + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_max + i, splat_v4(-FLT_MAX));
-            store_v4(row_sum + i, splat_v4(0.0f));
-            store_v4(row_sum_compensation + i, splat_v4(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
-        const int64_t j1 = min(j0 + 96, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum + j, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 48) {
-            vec_v4 key_sum_in[3];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 96 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 3; vector++, j += 16) {
-                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum_2 + j, splat_v4(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_8 = load_v4(key_sum + j) * 0.015625f;
-            vec_v4 key_sum_2_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_7 = load_v4(k_tile + d * 96 + j);
-                const vec_v4 k_tile_new9 = k_tile_7 - t_8;
-                store_v4(k_tile + d * 96 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
-            }
-            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_10 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 96 + j, ((load_v4(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_11 = j0 + j + lane_v4;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle12 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 96 + j, cos_v4(&angle12));
-                const wide_v4 angle13 = __builtin_convertvector(t_11, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 96 + j, sin_v4(&angle13));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_3 + d * 96 + j, (load_v4(k_tile + d * 96 + j) * load_v4(key_cos + (d / 2) * 96 + j)) +
-                    ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v4(key_sin + (d / 2) * 96 +
-                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 32 * 2048;
-            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key_3 * query_3 */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key_3, query_3, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(old_max + i, load_v4(row_max + i));
-            }
-            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_14 = (i0 + i + lane_v4) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_14, mask_v4),
-                            load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v4(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
-                                load_v4(score + j * 32 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_15 = load_v4(old_max + i);
-                const vec_v4 old_max_new16 = exp2_v4(old_max_15 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new16);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new16);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new16);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_18 = load_v4(row_max + i);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_17 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new19 = exp2_v4(score_17 - row_max_18);
-                    store_v4(score + j * 32 + i, score_new19);
-                    row_sum_in += score_new19;
-                }
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
-                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                            mask_v4);
-                    }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_sum_20 = load_v4(row_sum + i);
-                const mask_v4 t_21 = row_sum_20 == 0.0f;
-                const vec_v4 t_22 = 1.0f / row_sum_20;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_21, splat_v4(0.0f), load_v4(sum + e * 32 + i) * t_22));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void qk_norm_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_sum + r, splat_v4(0.0f));
-    }
-    /* query_sum += q_tile */
-    for (int64_t r = r0; r < r1; r += 16) {
-        vec_v4 query_sum_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v4(q_tile + d * 80 + r);
-        }
-        store_v4(query_sum + r, load_v4(query_sum + r) + query_sum_in);
-    }
-    /* query_sum_2 = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(query_sum_2 + r, splat_v4(0.0f));
-    }
-    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
-    for (int64_t r = r0; r < r1; r += 16) {
-        const vec_v4 t_0 = load_v4(query_sum + r) * 0.015625f;
-        vec_v4 query_sum_2_in = (vec_v4){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v4 query_new1 = load_v4(q_tile + d * 80 + r) - t_0;
-            store_v4(query + d * 64 + r, query_new1);
-            query_sum_2_in += query_new1 * query_new1;
-        }
-        store_v4(query_sum_2 + r, load_v4(query_sum_2 + r) + query_sum_2_in);
-    }
-    /* query_2 = ((query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t r = r0; r < r1; r += 16) {
-        const vec_v4 t_2 = 1.0f / sqrt_v4((load_v4(query_sum_2 + r) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_2 + d * 64 + r, ((load_v4(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
-        }
-    }
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_3 = ((r + lane_v4) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle4));
-            const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle5));
-        }
-    }
-    /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query_3 + d * 64 + r, ((load_v4(query_2 + d * 64 + r) * load_v4(query_cos + (d / 2) * 64 + r)) +
-                ((load_v4(query_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v4(query_sin + (d / 2) * 64 +
-                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void qk_norm_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried_max + r, splat_v4(-FLT_MAX));
-        store_v4(carried_sum + r, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void qk_norm_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key_3 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum + j, splat_v4(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-            vec_v4 key_sum_in[4];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                key_sum_in[vector] = (vec_v4){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                    key_sum_in[vector] += load_v4(k_tile + d * 144 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                store_v4(key_sum + j, load_v4(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(key_sum_2 + j, splat_v4(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_7 = load_v4(key_sum + j) * 0.015625f;
-            vec_v4 key_sum_2_in = (vec_v4){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v4 k_tile_6 = load_v4(k_tile + d * 144 + j);
-                const vec_v4 k_tile_new8 = k_tile_6 - t_7;
-                store_v4(k_tile + d * 144 + j, k_tile_new8);
-                key_sum_2_in += k_tile_new8 * k_tile_new8;
-            }
-            store_v4(key_sum_2 + j, load_v4(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 t_9 = 1.0f / sqrt_v4((load_v4(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v4(k_tile + d * 144 + j, ((load_v4(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_10 = j0 + j + lane_v4;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle11 = __builtin_convertvector(t_10, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle11));
-                const wide_v4 angle12 = __builtin_convertvector(t_10, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle12));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key_3 + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d / 2) * 144 + j)) +
-                    ((load_v4(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v4(key_sin + (d / 2) * 144
-                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query_3 * key_3 */
-        dot3_v4(round_up(j1 - j0, 16), rows, query_3, key_3, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_13 = j0 + j + lane_v4;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
-                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_14 = load_v4(old_max + r);
-            const vec_v4 old_max_new15 = exp2_v4(old_max_14 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new15);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new15);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v4 in_region[8] = {0};
-                const int64_t t_16 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_16, mask_v4);
-                }
-                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                attn_is_intel() ? 16 : 0);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void qk_norm_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_17 = load_v4(carried_max + r);
-            const vec_v4 before_max_new18 = carried_max_17;
-            const vec_v4 state_max_19 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new20 = max_v4(load_v4(carried_max + r), state_max_19);
-            store_v4(carried_max + r, carried_max_new20);
-            const vec_v4 carried_factor_new21 = exp2_v4(before_max_new18 - carried_max_new20);
-            store_v4(carried_factor + r, carried_factor_new21);
-            const vec_v4 slot_factor_new22 = exp2_v4(state_max_19 - carried_max_new20);
-            store_v4(slot_factor + r, slot_factor_new22);
-            const vec_v4 carried_sum_23 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_23 * carried_factor_new21);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new21);
-            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new22, splat_v4(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_24 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_25 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_24 * carried_factor_25);
-                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_25);
-                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v4 APART void qk_norm_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_26 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    * (1.0f / carried_sum_26));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void qk_norm_few_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        qk_norm_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            qk_norm_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                qk_norm_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_queries_v4(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 128
+#define MAX_LANES 64
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
-{
-    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_v3 n = t - 6755399441055744.0;
-    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_v3 turns = (ints_v3)t + quarter;
-    const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
-    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
-    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
-    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
-}
-
-TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
-TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
-
-TARGET_v3 INLINE vec_v3 sqrt_v3(vec_v3 x)
-{
-    vec_v3 y;
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
-{
-    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
-    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
-    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
-    return x[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v3 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
-            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[128];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v3, so that results round equally. */
-TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[128 * 8];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 8) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 8, 8, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 unscaled_v3(const float *row, int64_t x)
-{
-    return load_v3(row + x);
-}
-
-/* Returns the elements x … x + 8 - 1 of a row. */
-TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
-{
-    return unscaled_v3(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v3(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
-{
-    vec_v3 sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 128)
-                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
-        c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void qk_norm_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
-    float *const key_3 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_sum_2 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query_3 = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 16 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 114688); /* [i: 16, 16 times] */
-    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 115712); /* [i: 16, 16 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 116736); /* [i: 16, 16 times] */
-    float *const all_sum = (float *)(void *)(work + 117760); /* [e: 64, i: 16, 16 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 183296); /* [e: 64, i: 16, 16 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 248832); /* [d: 64, j: 96] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        /* query_sum = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_sum + i, splat_v3(0.0f));
-        }
-        /* query_sum += q_tile */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 query_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                query_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    query_sum_in[vector] += load_v3(q_tile + d * 16 + i);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(query_sum + i, load_v3(query_sum + i) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query_sum_2 + i, splat_v3(0.0f));
-        }
-        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_1 = load_v3(query_sum + i) * 0.015625f;
-            vec_v3 query_sum_2_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 q_tile_0 = load_v3(q_tile + d * 16 + i);
-                const vec_v3 q_tile_new2 = q_tile_0 - t_1;
-                store_v3(q_tile + d * 16 + i, q_tile_new2);
-                query_sum_2_in += q_tile_new2 * q_tile_new2;
-            }
-            store_v3(query_sum_2 + i, load_v3(query_sum_2 + i) + query_sum_2_in);
-        }
-        /* q_tile = ((q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 t_3 = 1.0f / sqrt_v3((load_v3(query_sum_2 + i) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(q_tile + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
-                    q_norm_bias[d]);
-            }
-        }
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle5));
-                const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle6));
-            }
-        }
-        /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query_3 + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d / 2) * 16 + i)) +
-                    ((load_v3(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_v3(query_sin + (d / 2) * 16
-                    + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_max + i, splat_v3(-FLT_MAX));
-            store_v3(row_sum + i, splat_v3(0.0f));
-            store_v3(row_sum_compensation + i, splat_v3(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
-        const int64_t j1 = min(j0 + 96, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum + j, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 96 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum_2 + j, splat_v3(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_8 = load_v3(key_sum + j) * 0.015625f;
-            vec_v3 key_sum_2_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_7 = load_v3(k_tile + d * 96 + j);
-                const vec_v3 k_tile_new9 = k_tile_7 - t_8;
-                store_v3(k_tile + d * 96 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
-            }
-            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_10 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 96 + j, ((load_v3(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_11 = j0 + j + lane_v3;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle12 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 96 + j, cos_v3(&angle12));
-                const wide_v3 angle13 = __builtin_convertvector(t_11, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 96 + j, sin_v3(&angle13));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_3 + d * 96 + j, (load_v3(k_tile + d * 96 + j) * load_v3(key_cos + (d / 2) * 96 + j)) +
-                    ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_v3(key_sin + (d / 2) * 96 +
-                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key_3 * query_3 */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key_3, query_3, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(old_max + i, load_v3(row_max + i));
-            }
-            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_14 = (i0 + i + lane_v3) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_14, mask_v3),
-                            load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_15 = load_v3(old_max + i);
-                const vec_v3 old_max_new16 = exp2_v3(old_max_15 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new16);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new16);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new16);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_18 = load_v3(row_max + i);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_17 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new19 = exp2_v3(score_17 - row_max_18);
-                    store_v3(score + j * 16 + i, score_new19);
-                    row_sum_in += score_new19;
-                }
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[2] = {0};
-                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start),
-                            mask_v3);
-                    }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                }
-            } else
-                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_sum_20 = load_v3(row_sum + i);
-                const mask_v3 t_21 = row_sum_20 == 0.0f;
-                const vec_v3 t_22 = 1.0f / row_sum_20;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_21, splat_v3(0.0f), load_v3(sum + e * 16 + i) * t_22));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void qk_norm_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_sum + r, splat_v3(0.0f));
-    }
-    /* query_sum += q_tile */
-    for (int64_t r = r0; r < r1; r += 8) {
-        vec_v3 query_sum_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_v3(q_tile + d * 80 + r);
-        }
-        store_v3(query_sum + r, load_v3(query_sum + r) + query_sum_in);
-    }
-    /* query_sum_2 = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(query_sum_2 + r, splat_v3(0.0f));
-    }
-    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
-    for (int64_t r = r0; r < r1; r += 8) {
-        const vec_v3 t_0 = load_v3(query_sum + r) * 0.015625f;
-        vec_v3 query_sum_2_in = (vec_v3){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_v3 query_new1 = load_v3(q_tile + d * 80 + r) - t_0;
-            store_v3(query + d * 64 + r, query_new1);
-            query_sum_2_in += query_new1 * query_new1;
-        }
-        store_v3(query_sum_2 + r, load_v3(query_sum_2 + r) + query_sum_2_in);
-    }
-    /* query_2 = ((query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t r = r0; r < r1; r += 8) {
-        const vec_v3 t_2 = 1.0f / sqrt_v3((load_v3(query_sum_2 + r) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_2 + d * 64 + r, ((load_v3(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
-        }
-    }
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_3 = ((r + lane_v3) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle4));
-            const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle5));
-        }
-    }
-    /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query_3 + d * 64 + r, ((load_v3(query_2 + d * 64 + r) * load_v3(query_cos + (d / 2) * 64 + r)) +
-                ((load_v3(query_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_v3(query_sin + (d / 2) * 64 +
-                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void qk_norm_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried_max + r, splat_v3(-FLT_MAX));
-        store_v3(carried_sum + r, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void qk_norm_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key_3 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum + j, splat_v3(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-            vec_v3 key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                key_sum_in[vector] = (vec_v3){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                    key_sum_in[vector] += load_v3(k_tile + d * 144 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                store_v3(key_sum + j, load_v3(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(key_sum_2 + j, splat_v3(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_7 = load_v3(key_sum + j) * 0.015625f;
-            vec_v3 key_sum_2_in = (vec_v3){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_v3 k_tile_6 = load_v3(k_tile + d * 144 + j);
-                const vec_v3 k_tile_new8 = k_tile_6 - t_7;
-                store_v3(k_tile + d * 144 + j, k_tile_new8);
-                key_sum_2_in += k_tile_new8 * k_tile_new8;
-            }
-            store_v3(key_sum_2 + j, load_v3(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 t_9 = 1.0f / sqrt_v3((load_v3(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_v3(k_tile + d * 144 + j, ((load_v3(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_10 = j0 + j + lane_v3;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle11 = __builtin_convertvector(t_10, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle11));
-                const wide_v3 angle12 = __builtin_convertvector(t_10, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle12));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key_3 + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d / 2) * 144 + j)) +
-                    ((load_v3(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_v3(key_sin + (d / 2) * 144
-                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query_3 * key_3 */
-        dot3_v3(round_up(j1 - j0, 8), rows, query_3, key_3, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_13 = j0 + j + lane_v3;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
-                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_14 = load_v3(old_max + r);
-            const vec_v3 old_max_new15 = exp2_v3(old_max_14 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new15);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new15);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v3 in_region[16] = {0};
-                const int64_t t_16 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_16, mask_v3);
-                }
-                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void qk_norm_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_17 = load_v3(carried_max + r);
-            const vec_v3 before_max_new18 = carried_max_17;
-            const vec_v3 state_max_19 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new20 = max_v3(load_v3(carried_max + r), state_max_19);
-            store_v3(carried_max + r, carried_max_new20);
-            const vec_v3 carried_factor_new21 = exp2_v3(before_max_new18 - carried_max_new20);
-            store_v3(carried_factor + r, carried_factor_new21);
-            const vec_v3 slot_factor_new22 = exp2_v3(state_max_19 - carried_max_new20);
-            store_v3(slot_factor + r, slot_factor_new22);
-            const vec_v3 carried_sum_23 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_23 * carried_factor_new21);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new21);
-            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new22, splat_v3(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_24 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_25 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_24 * carried_factor_25);
-                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_25);
-                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v3 APART void qk_norm_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_26 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    * (1.0f / carried_sum_26));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void qk_norm_few_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        qk_norm_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            qk_norm_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                qk_norm_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_queries_v3(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 128
+#define MAX_LANES 64
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
-{
-    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_any n = t - 6755399441055744.0;
-    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_any turns = (ints_any)t + quarter;
-    const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
-    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
-    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
-    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
-}
-
-INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
-INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
-
-INLINE vec_any sqrt_any(vec_any x)
-{
-    vec_any y = x;
-    for (int k = 0; k < 4; k++) y[k] = sqrtf(x[k]);
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-INLINE float lane_max_any(vec_any x)
-{
-    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
-    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
-    return x[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
-    int64_t steps, const mask_any *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
-            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[128];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_any, so that results round equally. */
-INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[128 * 4];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 4) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 4, 4, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
-INLINE vec_any unscaled_any(const float *row, int64_t x)
-{
-    return load_any(row + x);
-}
-
-/* Returns the elements x … x + 4 - 1 of a row. */
-INLINE vec_any widened_any(const float *row, int64_t x)
-{
-    return unscaled_any(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_any(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_any sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 64)
-                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/96, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void qk_norm_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
-        i1 = min(i0 + 128, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const key_sum = (float *)(void *)(work + 0); /* [j: 96] */
-    float *const key_sum_2 = (float *)(void *)(work + 384); /* [j: 96] */
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 96] */
-    float *const key_sin = (float *)(void *)(work + 12288); /* [t: 32, j: 96] */
-    float *const key_3 = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const query_sum_2 = (float *)(void *)(work + 64); /* [i: 16] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query_3 = (float *)(void *)(work + 49152); /* [d: 64, i: 16, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 81920); /* [i: 16, 8 times] */
-    float *const old_max = (float *)(void *)(work + 6144); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 82432); /* [i: 16, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 82944); /* [i: 16, 8 times] */
-    float *const all_sum = (float *)(void *)(work + 83456); /* [e: 64, i: 16, 8 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 116224); /* [e: 64, i: 16, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 148992); /* [d: 64, j: 96] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        /* query_sum = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_sum + i, splat_any(0.0f));
-        }
-        /* query_sum += q_tile */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any query_sum_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                query_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    query_sum_in[vector] += load_any(q_tile + d * 16 + i);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(query_sum + i, load_any(query_sum + i) + query_sum_in[vector]);
-            }
-        }
-        /* query_sum_2 = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query_sum_2 + i, splat_any(0.0f));
-        }
-        /* q_tile = q_tile - (query_sum * 0.015625f); query_sum_2 += q_tile * q_tile */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_1 = load_any(query_sum + i) * 0.015625f;
-            vec_any query_sum_2_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any q_tile_0 = load_any(q_tile + d * 16 + i);
-                const vec_any q_tile_new2 = q_tile_0 - t_1;
-                store_any(q_tile + d * 16 + i, q_tile_new2);
-                query_sum_2_in += q_tile_new2 * q_tile_new2;
-            }
-            store_any(query_sum_2 + i, load_any(query_sum_2 + i) + query_sum_2_in);
-        }
-        /* q_tile = ((q_tile * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any t_3 = 1.0f / sqrt_any((load_any(query_sum_2 + i) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(q_tile + d * 16 + i, ((load_any(q_tile + d * 16 + i) * t_3) * q_norm_weight[d]) +
-                    q_norm_bias[d]);
-            }
-        }
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_4 = (i0 + i + lane_any) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle5));
-                const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle6));
-            }
-        }
-        /* query_3 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query_3 + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d / 2) * 16 +
-                    i)) + ((load_any(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 16 + i) * load_any(query_sin + (d /
-                    2) * 16 + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_max + i, splat_any(-FLT_MAX));
-            store_any(row_sum + i, splat_any(0.0f));
-            store_any(row_sum_compensation + i, splat_any(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + e * 16 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 96) {
-        const int64_t j1 = min(j0 + 96, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 96, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum + j, splat_any(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 96 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum_2 + j, splat_any(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_8 = load_any(key_sum + j) * 0.015625f;
-            vec_any key_sum_2_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_7 = load_any(k_tile + d * 96 + j);
-                const vec_any k_tile_new9 = k_tile_7 - t_8;
-                store_any(k_tile + d * 96 + j, k_tile_new9);
-                key_sum_2_in += k_tile_new9 * k_tile_new9;
-            }
-            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_10 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 96 + j, ((load_any(k_tile + d * 96 + j) * t_10) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_11 = j0 + j + lane_any;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle12 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 96 + j, cos_any(&angle12));
-                const wide_any angle13 = __builtin_convertvector(t_11, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 96 + j, sin_any(&angle13));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_3 + d * 96 + j, (load_any(k_tile + d * 96 + j) * load_any(key_cos + (d / 2) * 96 + j)) +
-                    ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * load_any(key_sin + (d / 2) * 96
-                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query_3 = all_query_3 + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key_3 * query_3 */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, key_3, query_3, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(old_max + i, load_any(row_max + i));
-            }
-            if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_14 = (i0 + i + lane_any) + query_start;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((j0 + j) <= t_14, mask_any),
-                            load_any(score + j * 16 + i), splat_any(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_15 = load_any(old_max + i);
-                const vec_any old_max_new16 = exp2_any(old_max_15 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new16);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new16);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new16);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_18 = load_any(row_max + i);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_17 = load_any(score + j * 16 + i);
-                    const vec_any score_new19 = exp2_any(score_17 - row_max_18);
-                    store_any(score + j * 16 + i, score_new19);
-                    row_sum_in += score_new19;
-                }
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[4] = {0};
-                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                            mask_any);
-                    }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                }
-            } else
-                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_sum_20 = load_any(row_sum + i);
-                const mask_any t_21 = row_sum_20 == 0.0f;
-                const vec_any t_22 = 1.0f / row_sum_20;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_21, splat_any(0.0f), load_any(sum + e * 16 + i) * t_22));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void qk_norm_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const q_norm_weight = call->params->q_norm_weight;
-    const float *const q_norm_bias = call->params->q_norm_bias;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 33280); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 41472); /* [t: 32, r: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_sum = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_sum + r, splat_any(0.0f));
-    }
-    /* query_sum += q_tile */
-    for (int64_t r = r0; r < r1; r += 4) {
-        vec_any query_sum_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            query_sum_in += load_any(q_tile + d * 80 + r);
-        }
-        store_any(query_sum + r, load_any(query_sum + r) + query_sum_in);
-    }
-    /* query_sum_2 = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(query_sum_2 + r, splat_any(0.0f));
-    }
-    /* query = q_tile - (query_sum * 0.015625f); query_sum_2 += query * query */
-    for (int64_t r = r0; r < r1; r += 4) {
-        const vec_any t_0 = load_any(query_sum + r) * 0.015625f;
-        vec_any query_sum_2_in = (vec_any){0};
-        for (int64_t d = 0; d < 64; d++) {
-            const vec_any query_new1 = load_any(q_tile + d * 80 + r) - t_0;
-            store_any(query + d * 64 + r, query_new1);
-            query_sum_2_in += query_new1 * query_new1;
-        }
-        store_any(query_sum_2 + r, load_any(query_sum_2 + r) + query_sum_2_in);
-    }
-    /* query_2 = ((query * (1.0f / sqrt((query_sum_2 * 0.015625f) + 1e-05f))) * q_norm.weight) + q_norm.bias */
-    for (int64_t r = r0; r < r1; r += 4) {
-        const vec_any t_2 = 1.0f / sqrt_any((load_any(query_sum_2 + r) * 0.015625f) + 1e-05f);
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_2 + d * 64 + r, ((load_any(query + d * 64 + r) * t_2) * q_norm_weight[d]) + q_norm_bias[d]);
-        }
-    }
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_3 = ((r + lane_any) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle4));
-            const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle5));
-        }
-    }
-    /* query_3 = ((query_2 * query_cos) + ((query_2 * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query_3 + d * 64 + r, ((load_any(query_2 + d * 64 + r) * load_any(query_cos + (d / 2) * 64 + r)) +
-                ((load_any(query_2 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 64 + r) * load_any(query_sin + (d / 2) * 64
-                + r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void qk_norm_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried_max + r, splat_any(-FLT_MAX));
-        store_any(carried_sum + r, splat_any(0.0f));
-        store_any(carried_sum_compensation + r, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + r * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void qk_norm_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const k_norm_weight = call->params->k_norm_weight;
-    const float *const k_norm_bias = call->params->k_norm_bias;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key_3 = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query_3 = (float *)(void *)(part->shared + 49664); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_sum = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum + j, splat_any(0.0f));
-        }
-        /* key_sum += k_tile */
-        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-            vec_any key_sum_in[2];
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                key_sum_in[vector] = (vec_any){0};
-            }
-            for (int64_t d = 0; d < 64; d++) {
-                UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                    key_sum_in[vector] += load_any(k_tile + d * 144 + j);
-                }
-            }
-            UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                store_any(key_sum + j, load_any(key_sum + j) + key_sum_in[vector]);
-            }
-        }
-        /* key_sum_2 = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(key_sum_2 + j, splat_any(0.0f));
-        }
-        /* k_tile = k_tile - (key_sum * 0.015625f); key_sum_2 += k_tile * k_tile */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_7 = load_any(key_sum + j) * 0.015625f;
-            vec_any key_sum_2_in = (vec_any){0};
-            for (int64_t d = 0; d < 64; d++) {
-                const vec_any k_tile_6 = load_any(k_tile + d * 144 + j);
-                const vec_any k_tile_new8 = k_tile_6 - t_7;
-                store_any(k_tile + d * 144 + j, k_tile_new8);
-                key_sum_2_in += k_tile_new8 * k_tile_new8;
-            }
-            store_any(key_sum_2 + j, load_any(key_sum_2 + j) + key_sum_2_in);
-        }
-        /* k_tile = ((k_tile * (1.0f / sqrt((key_sum_2 * 0.015625f) + 1e-05f))) * k_norm.weight) + k_norm.bias */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any t_9 = 1.0f / sqrt_any((load_any(key_sum_2 + j) * 0.015625f) + 1e-05f);
-            for (int64_t d = 0; d < 64; d++) {
-                store_any(k_tile + d * 144 + j, ((load_any(k_tile + d * 144 + j) * t_9) * k_norm_weight[d]) +
-                    k_norm_bias[d]);
-            }
-        }
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_10 = j0 + j + lane_any;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle11 = __builtin_convertvector(t_10, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle11));
-                const wide_any angle12 = __builtin_convertvector(t_10, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle12));
-            }
-        }
-        /* key_3 = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key_3 + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d / 2) * 144 + j))
-                    + ((load_any(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * load_any(key_sin + (d / 2) *
-                    144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query_3 * key_3 */
-        dot3_any(round_up(j1 - j0, 4), rows, query_3, key_3, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_13 = j0 + j + lane_any;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_13 <= ((r % n_q) + query_start),
-                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_14 = load_any(old_max + r);
-            const vec_any old_max_new15 = exp2_any(old_max_14 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new15);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new15);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_any in_region[32] = {0};
-                const int64_t t_16 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_16, mask_any);
-                }
-                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void qk_norm_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 82944); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 83200); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_17 = load_any(carried_max + r);
-            const vec_any before_max_new18 = carried_max_17;
-            const vec_any state_max_19 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new20 = max_any(load_any(carried_max + r), state_max_19);
-            store_any(carried_max + r, carried_max_new20);
-            const vec_any carried_factor_new21 = exp2_any(before_max_new18 - carried_max_new20);
-            store_any(carried_factor + r, carried_factor_new21);
-            const vec_any slot_factor_new22 = exp2_any(state_max_19 - carried_max_new20);
-            store_any(slot_factor + r, slot_factor_new22);
-            const vec_any carried_sum_23 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_23 * carried_factor_new21);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new21);
-            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new22, splat_any(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_24 = load_any(carried + r * 64 + e);
-                    const float carried_factor_25 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_24 * carried_factor_25);
-                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_25);
-                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-APART void qk_norm_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 66304); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66560); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_26 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_26 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) * (1.0f / carried_sum_26));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void qk_norm_few_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        qk_norm_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            qk_norm_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                qk_norm_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        qk_norm_few_queries_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-};
-
-/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
-   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
-INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
-{
-    enum { MANY_KEYS = 1024 };
-    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
-}
-
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
-static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = qk_norm_few_v4, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 99584, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = qk_norm_rows_v4, .tile = 256, .own = 273408, .of_pair = 128};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = qk_norm_few_v3, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 99584, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = qk_norm_rows_v3, .tile = 256, .own = 273408, .of_pair = 128};
-    }
-#endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = qk_norm_few_any, .tile = 0, .own = 110592,
-        .of_pair = 128, .shared = 99584, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = qk_norm_rows_any, .tile = 128, .own = 173568, .of_pair = 128};
-}
-
-enum { MANY_ROWS = 1 << 30 };
-
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
-   queries, because its queries are in the lanes. */
-static int64_t rows_of(const struct attn_problem *p)
-{
-    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own + v->shared + v->slots * v->slot;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t qk_norm_params_size(void)
-{
-    return 0;
-}
-
-int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct qk_norm_params){0};
-    return 0;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct qk_norm_params *const params = call->params;
-    if (!params || !params->k_norm_weight || !params->k_norm_bias || !params->q_norm_weight || !params->q_norm_bias)
-        return ATTN_EPARAM;
-    return 0;
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
-static size_t max_bytes_a_thread(int64_t n_k)
-{
-    static const int64_t from[] = {0};
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t qk_norm_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows || v->head;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q,
-    const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    return run(&call, &this, threads, work, bytes);
-}
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 128
+#define MAX_LANES 64
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"k_norm.weight", ATTN_F32, 1, {64}, offsetof(struct qk_norm_params, k_norm_weight), 0, ATTN_CONTIGUOUS, 0, 0,
         ATTN_NO_LIMITS},
@@ -4352,27 +997,114 @@ static const struct attn_param param[] = {
         ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return qk_norm_params_init((struct qk_norm_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "k_norm.weight", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS,
+        .param = 0, .axis = {-1, -1, -1}},
+    {.name = "k_norm.bias", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 1,
+        .axis = {-1, -1, -1}},
+    {.name = "q_norm.weight", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS,
+        .param = 2, .axis = {-1, -1, -1}},
+    {.name = "q_norm.bias", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 3,
+        .axis = {-1, -1, -1}},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = qk_norm_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 99584,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = qk_norm_rows_v4, .tile = 256, .own = 273408, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = qk_norm_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 99584,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = qk_norm_rows_v3, .tile = 256, .own = 273408, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = qk_norm_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 99584,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = qk_norm_rows_any, .tile = 128, .own = 173568, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "qk_norm", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 4, .params_bytes = sizeof(struct qk_norm_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+};
+
+/* ==== the interface ==== */
+size_t qk_norm_params_size(void) { return attn_call_params_size(&kernel); }
+int qk_norm_params_init(struct qk_norm_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t qk_norm_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+int qk_norm_forward(const struct attn_problem *problem, const struct qk_norm_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return qk_norm_forward(problem, (const struct qk_norm_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel qk_norm_kernel = {
     .name = "qk_norm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct qk_norm_params),
-    .params_size = qk_norm_params_size, .params_init = params_init_any, .workspace = qk_norm_workspace,
-    .forward = forward_any,
+    .params_size = qk_norm_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = qk_norm_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

@@ -32,15 +32,589 @@
      generic    quadratic tiles of 64 queries and 288 keys; 415744 bytes of workspace per thread
      generic    linear    tiles of 32 queries and 32 keys; 149760 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  rwkv_rows_v4, rwkv_linear_v4, rwkv_terms_v4
-     x86-64-v3  rwkv_rows_v3, rwkv_linear_v3, rwkv_terms_v3
-     generic    rwkv_rows_any, rwkv_linear_any, rwkv_terms_any
-     choice     the version that this machine runs
+   Contents:
+     loops      rwkv_rows, rwkv_linear, rwkv_terms
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  rwkv_workspace, rwkv_forward, rwkv_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp rwkv.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/decayed_lanes.h>
+#include <attnrt/kernel/decayed_rows.h>
+#include <attnrt/kernel/product.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
+    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
+{
+    T(decayed)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
+        b_low, /*y_step=*/288, w, /*w_row=*/80);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot3)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1,
+        /*a_step=*/64, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot5)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+    int64_t y_row, const float *b, const float *b_low, float *w)
+{
+    T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+        w, /*w_query=*/32, /*w_key=*/1);
+}
+TARGET APART void T(dot6)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(rwkv_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const log_decay_q_low = (const float *)call->array[ARRAY_log_decay_q_low].at + b *
+        call->array[ARRAY_log_decay_q_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_q_low].strides.head;
+    const int64_t log_decay_q_low_row = call->array[ARRAY_log_decay_q_low].strides.row;
+    const float *const log_decay_q = (const float *)call->array[ARRAY_log_decay_q].at + b *
+        call->array[ARRAY_log_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_q].strides.head;
+    const int64_t log_decay_q_row = call->array[ARRAY_log_decay_q].strides.row;
+    const float *const log_decay_k_low = (const float *)call->array[ARRAY_log_decay_k_low].at + b *
+        call->array[ARRAY_log_decay_k_low].strides.batch + (g * members + m) *
+        call->array[ARRAY_log_decay_k_low].strides.head;
+    const int64_t log_decay_k_low_row = call->array[ARRAY_log_decay_k_low].strides.row;
+    const float *const log_decay_k = (const float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const int64_t log_decay_k_row = call->array[ARRAY_log_decay_k].strides.row;
+    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
+    T(transpose_padded)(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, LANES);
+    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
+    T(transpose_padded)(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
+        log_decay_q_low_tile, 80, LANES);
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * 80 + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
+        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
+        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
+            64);
+        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
+        T(transpose_padded)(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
+            log_decay_k_low_tile, 288, 64);
+        /* weight = 0.0f */
+        for (int64_t j = 0; j < j1 - j0; j++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(weight + j * 80 + i, T(splat)(0.0f));
+            }
+        }
+        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
+        T(dot0)(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
+            log_decay_k_tile, log_decay_k_low_tile, weight);
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* weight = select(j <= (i + query_start), weight, 0.0f) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(store)(weight + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                        T(load)(weight + j * 80 + i), T(splat)(0.0f)));
+                }
+            }
+        }
+        /* sum[e][i] += sum over j of v * weight */
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(mask) in_region[OF(4, 8, 16)] = {0};
+                if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                        T(mask));
+                }
+                T(add_seen)(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
+            }
+        } else
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
+    }
+    /* sum = sum */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(load)(sum + e * 80 + i));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(rwkv_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t f = f0; f < f1; f++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + f * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + f * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const log_decay = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
+        call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
+    const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
+    float *const log_decay_total = (float *)(void *)(part->work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(part->work + 24832); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    float *const rate_tile = (float *)(void *)(part->work + 25088); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* log_decay = max(exp(rate_tile) * -1.0f, -1e+04f) */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            const T(vec) t_0 = T(max)(T(exp)(T(load)(rate_tile + d)) * (-1.0f), T(splat)(-1e+04f));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(log_decay + j * 64 + d, t_0);
+            }
+        }
+        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(log_decay_total + d, T(splat)(0.0f));
+            T(store)(log_decay_rest + d, T(splat)(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest + ((log_decay_total -
+               (log_decay_next - (log_decay ... */
+            for (int64_t d = 0; d < 64; d += LANES) {
+                const T(vec) log_decay_total_1 = T(load)(log_decay_total + d);
+                const T(vec) log_decay_3 = T(load)(log_decay + (position0 - j0) * 64 + d);
+                const T(vec) log_decay_next_new4 = log_decay_total_1 + log_decay_3;
+                const T(vec) log_decay_rest_5 = T(load)(log_decay_rest + d);
+                const T(vec) t_6 = log_decay_next_new4 - log_decay_total_1;
+                const T(vec) log_decay_rest_new7 = log_decay_rest_5 + ((log_decay_total_1 - (log_decay_next_new4 - t_6))
+                    + (log_decay_3 - t_6));
+                T(store)(log_decay_rest + d, log_decay_rest_new7);
+                T(store)(log_decay_total + d, log_decay_next_new4);
+                T(store)(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new4);
+                T(store)(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new7);
+            }
+        }
+        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
+           1.442695f) */
+        for (int64_t f = 0; f < 64; f += LANES) {
+            const T(vec) log_decay_sum_8 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+            const T(vec) log_decay_sum_low_9 = T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(key_features + j * 64 + f, T(load)(k + (j0 + j) * k_row + f) * T(exp2)(((log_decay_sum_8 -
+                    T(load)(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_9 - T(load)(log_decay_sum_low + j * 64 +
+                    f))) * 1.442695f));
+            }
+        }
+        /* state[f][e] = sum over j of key_features * v */
+        T(dot3)(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(state_decay + (chunk - chunk0) * 4224 + d, T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
+            T(store)(state_decay_low + (chunk - chunk0) * 4224 + d,
+                T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
+        }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    (void)call;
+    (void)task;
+    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
+           exp2((state_decay + state_decay_low) * 1.442695f), ... */
+        for (int64_t f = f0; f < f1; f += LANES) {
+            const T(vec) t_10 = T(load)(state_decay + (chunk - chunk0) * 4224 + f) + T(load)(state_decay_low + (chunk -
+                chunk0) * 4224 + f);
+            const T(vec) t_11 = T(exp2)(t_10 * 1.442695f);
+            const T(mask) t_12 = t_11 < 0.5f;
+            T(store)(kept_share + f, T(pick)(t_12, t_11, T(splat)(1.0f)));
+            T(store)(lost_share + f, T(pick)(t_12, T(splat)(0.0f), -T(expm1)(t_10)));
+        }
+        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
+           carried += state - ( ... */
+        for (int64_t f = f0; f < f1; f++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_13 = T(load)(carried + f * 64 + e);
+                    const T(vec) before_new14 = carried_13;
+                    const float kept_share_15 = kept_share[f];
+                    const T(vec) carried_new16 = carried_13 * kept_share_15;
+                    T(store)(carried + f * 64 + e, carried_new16);
+                    T(store)(carried_compensation + f * 64 + e, T(load)(carried_compensation + f * 64 + e) *
+                        kept_share_15);
+                    T(add)(carried + f * 64 + e, carried_compensation + f * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new16 * lost_share[f]),
+                        T(splat)(1));
+                    T(store)(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new14);
+                }
+            }
+        }
+    }
+}
+
+/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
+TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t m = task % members;
+    const int64_t g = task / members % kv_heads;
+    const int64_t b = task / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
+        call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
+    const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
+    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
+    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile_2 = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile_2[d] = rate_array[d];
+    } else {
+        /* rate_tile_2 = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile_2[d] = rate_array[d * rate_array_stride_1];
+    }
+    if (n_k <= (chunk * 32)) {
+        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* result = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                        T(store)(result + i * 64 + e, T(splat)(0.0f));
+                    }
+                }
+            }
+            /* out = result */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += LANES)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
+        /* log_decay_2 = max(exp(rate_tile_2) * -1.0f, -1e+04f) */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            const T(vec) t_17 = T(max)(T(exp)(T(load)(rate_tile_2 + d)) * (-1.0f), T(splat)(-1e+04f));
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(store)(log_decay_2 + j * 64 + d, t_17);
+            }
+        }
+        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
+        for (int64_t d = 0; d < 64; d += LANES) {
+            T(store)(log_decay_total_2 + d, T(splat)(0.0f));
+            T(store)(log_decay_rest_2 + d, T(splat)(0.0f));
+        }
+        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
+            const int64_t position1 = min(position0 + 1, position_end);
+            (void)position1;
+            /* log_decay_next_2 = log_decay_total_2 + log_decay_2; log_decay_rest_2 = log_decay_rest_2 +
+               ((log_decay_total_2 - (log_decay_next_ ... */
+            for (int64_t d = 0; d < 64; d += LANES) {
+                const T(vec) log_decay_total_2_18 = T(load)(log_decay_total_2 + d);
+                const T(vec) log_decay_2_19 = T(load)(log_decay_2 + (position0 - j0) * 64 + d);
+                const T(vec) log_decay_next_2_new20 = log_decay_total_2_18 + log_decay_2_19;
+                const T(vec) log_decay_rest_2_21 = T(load)(log_decay_rest_2 + d);
+                const T(vec) t_22 = log_decay_next_2_new20 - log_decay_total_2_18;
+                const T(vec) log_decay_rest_2_new23 = log_decay_rest_2_21 + ((log_decay_total_2_18 -
+                    (log_decay_next_2_new20 - t_22)) + (log_decay_2_19 - t_22));
+                T(store)(log_decay_rest_2 + d, log_decay_rest_2_new23);
+                T(store)(log_decay_total_2 + d, log_decay_next_2_new20);
+                T(store)(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new20);
+                T(store)(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new23);
+            }
+        }
+        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+            const int64_t i1 = min(i0 + 32, i_end);
+            /* query = q * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) * 1.442695f)) */
+            const int t_24 = chunk == 0;
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t f = 0; f < 64; f += LANES) {
+                    T(store)(query + i * 64 + f, T(load)(q + (i0 + i) * q_row + f) * (t_24 ? T(splat)(1.0f) :
+                        T(exp2)((T(load)(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f) + T(load)(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
+                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
+                }
+            }
+            /* sum_from_state[i][e] = sum over f of query * state */
+            T(dot4)(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
+            /* weight = 0.0f */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    T(store)(weight + i * 32 + j, T(splat)(0.0f));
+                }
+            }
+            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+            T(dot5)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
+                log_decay_sum_2, log_decay_sum_low_2, weight);
+            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
+            const int64_t t_26 = chunk * 32;
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_25 = j0 + j + T(lane);
+                const T(ints) t_27 = t_26 <= t_25;
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    T(store)(weight + i * 32 + j, T(pick)(__builtin_convertvector((t_25 <= ((i0 + i) + query_start)) &
+                        t_27, T(mask)), T(load)(weight + i * 32 + j), T(splat)(0.0f)));
+                }
+            }
+            /* sum[i][e] = sum over j of weight * v */
+            if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+                0)) { /* infinity and NaN affect only queries that see them */
+                T(dot6)(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    T(mask) in_region[OF(2, 4, 8)] = {0};
+                    const int64_t t_29 = (i0 + i) + query_start;
+                    const int64_t t_30 = chunk * 32;
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_28 = j0 + j + T(lane);
+                        in_region[j / LANES] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28), T(mask));
+                    }
+                    T(add_seen_lanes)(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
+                }
+            } else
+                T(dot7)(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+            /* result = sum + sum_from_state */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                        T(store)(result + i * 64 + e, T(load)(sum + i * 64 + e) + T(load)(sum_from_state + i * 64 + e));
+                    }
+                }
+            }
+            /* out = result */
+            for (int64_t i = 0; i < i1 - i0; i++) {
+                for (int64_t e = 0; e < 64; e += LANES)
+                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
+                for (int64_t e = 0; e < 64; e++)
+                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
+            }
+        }
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(rwkv_linear)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
+        T(rwkv_begin)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(rwkv_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
+            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
+                T(rwkv_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(rwkv_queries)(call, task, part, iteration);
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(rwkv_terms)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
+        call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
+    const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
+    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
+    float *const log_decay_k = (float *)call->array[ARRAY_log_decay_k].at + b *
+        call->array[ARRAY_log_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_log_decay_k].strides.head;
+    const int64_t log_decay_k_row = call->array[ARRAY_log_decay_k].strides.row;
+    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
+    if (rate_array_stride_1 == 1) {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d];
+    } else {
+        /* rate_tile = rate_array, with zeros beyond the last row */
+        for (int64_t d = 0; d < 64; d++)
+            rate_tile[d] = rate_array[d * rate_array_stride_1];
+    }
+    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
+    for (int64_t d = 0; d < 64; d += LANES) {
+        const T(vec) t_0 = T(max)(T(exp)(T(load)(rate_tile + d)) * (-1.0f), T(splat)(-1e+04f));
+        for (int64_t i = 0; i < i1 - i0; i++) {
+            T(store)(result + i * 64 + d, t_0);
+        }
+    }
+    /* log_decay_k = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        for (int64_t d = 0; d < 64; d++)
+            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "rwkv.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -55,4804 +629,214 @@ extern int rwkv_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct rwkv_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    float *log_decay_q; /* [B,H,n_q,64] */
-    struct attn_strides log_decay_q_at;
-    float *log_decay_q_low; /* [B,H,n_q,64] */
-    struct attn_strides log_decay_q_low_at;
-    float *log_decay_k; /* [B,H,n_k,64] */
-    struct attn_strides log_decay_k_at;
-    float *log_decay_k_low; /* [B,H,n_k,64] */
-    struct attn_strides log_decay_k_low_at;
-    float *log_decay_chunk; /* [B,H,n_k,64] */
-    struct attn_strides log_decay_chunk_at;
-    float *log_decay_chunk_low; /* [B,H,n_k,64] */
-    struct attn_strides log_decay_chunk_low_at;
-    struct rwkv_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_rate_array, ARRAY_log_decay_q, ARRAY_log_decay_q_low, ARRAY_log_decay_k,
+    ARRAY_log_decay_k_low, ARRAY_log_decay_chunk, ARRAY_log_decay_chunk_low
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "rwkv.c"
 #endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp_v4(vec_v4 x)
-{
-    x = pick_v4((mask_v4)(x < -89.0f), splat_v4(-89.0f), x);
-    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
-    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v4(r * 1.44269504f) * exp2_v4(n);
-}
-
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
-   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
-TARGET_v4 INLINE vec_v4 half_expm1_v4(vec_v4 x)
-{
-    const vec_v4 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v4 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    vec_v4 p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
-    const vec_v4 half = (vec_v4)(((mask_v4)t + 126) << 23);
-    p = p * (r * r) + r;
-    return half * p + (half - (float)0.5);
-}
-
-/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 expm1_v4(vec_v4 x)
-{
-    x = pick_v4((mask_v4)(x < (float)-40), splat_v4((float)-40), x);
-    x = pick_v4((mask_v4)(x > 89.0f), splat_v4(89.0f), x);
-    return half_expm1_v4(x) * (float)2;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    return t[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v4 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
-            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* The sums below add this number of terms at a time. */
-#define PART_v4 32
-
-/* Numbers of up to PART_v4 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_v4 {
-    float row[PART_v4][16], key[PART_v4][2 * 16], log[PART_v4][2 * 16], low[PART_v4][2 * 16],
-        fade[PART_v4][2 * 16], x[PART_v4][16], a[PART_v4][16], a_low[PART_v4][16];
-};
-
-/* Copies lanes [from, from + 16) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-TARGET_v4 INLINE void copy_lanes_v4(float (*to)[16], int terms, int64_t from, int64_t lanes, const float *x,
-    int64_t x_step)
-{
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 16; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-TARGET_v4 INLINE vec_v4 decay_v4(float scale, vec_v4 a, vec_v4 a_low, vec_v4 b, vec_v4 b_low)
-{
-    return exp2_v4(((a - b) + (a_low - b_low)) * scale);
-}
-
-TARGET_v4 INLINE vec_v4 load_low_v4(const float *p) { return p ? load_v4(p) : (vec_v4){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-TARGET_v4 INLINE void near_keys_v4(struct decayed_part_v4 *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 16; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][16 + l] = j == nearest ? y[j] : 0;
-        part->log[t][16 + l] = b[nearest];
-        part->low[t][16 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 16 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-TARGET_v4 INLINE void decayed_near_v4(struct decayed_part_v4 *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_v4 *near)
-{
-    const int whole = first >= 0 && first + 16 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_v4(part->key[t] + 16, load_v4(y + first));
-            store_v4(part->log[t] + 16, load_v4(b + first));
-            store_v4(part->low[t] + 16, load_low_v4(b_low ? b_low + first : NULL));
-        } else
-            near_keys_v4(part, t, rows, first, y, b, b_low);
-        store_v4(part->key[t], (vec_v4){0});
-        part->log[t][16 - 1] = part->log[t][16];
-        part->low[t][16 - 1] = part->low[t][16];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_v4 log = load_v4(part->log[t] + 16), low = load_v4(part->low[t] + 16);
-        store_v4(part->fade[t], (vec_v4){0});
-        store_v4(part->fade[t] + 16,
-            decay_v4(scale, log, low, load_v4(part->log[t] + 16 - 1), load_v4(part->low[t] + 16 - 1)));
-        store_v4(part->row[t], load_v4(x) * decay_v4(scale, load_v4(a), load_low_v4(a_low), log, low));
-    }
-    vec_v4 sum[16];
-    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
-    for (int t = 0; t < terms; t++) {
-        vec_v4 row = load_v4(part->row[t]);
-        UNROLL for (int n = 0; n < 16; n++) {
-            sum[n] += row * load_v4(part->key[t] + 16 - n);
-            row *= load_v4(part->fade[t] + 16 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 16; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 16 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-TARGET_v4 INLINE void decayed_far_v4(struct decayed_part_v4 *part, int terms, int64_t j, int64_t border,
-    const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_v4(part->key[t],
-            load_v4(y + j) * decay_v4(scale, splat_v4(b[border]), splat_v4(b_low ? b_low[border] : 0), load_v4(b + j),
-                                load_low_v4(b_low ? b_low + j : NULL)));
-    vec_v4 sum[16];
-    UNROLL for (int n = 0; n < 16; n++) sum[n] = (vec_v4){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_v4 row = load_v4(part->row[t]);
-        UNROLL for (int n = 0; n < 16; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 16; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 16)
-            store_v4(w + n * w_row, load_v4(w + n * w_row) + sum[n] * times);
-        else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 16 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-TARGET_v4 INLINE void decayed_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_v4 part;
-    const int64_t skip = (first % 16 + 16) % 16, padded = (lanes + 16 - 1) / 16 * 16;
-    for (int64_t l = -skip; l < lanes; l += 16) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 16 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 16 > lanes ? (int)(lanes - l) : 16;
-        vec_v4 near[16];
-        for (int n = 0; n < 16; n++) near[n] = (vec_v4){0};
-        for (int64_t t = 0; t < steps; t += PART_v4) {
-            const int terms = steps - t < PART_v4 ? (int)(steps - t) : PART_v4;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 16 : x_step;
-            if (copied) {
-                copy_lanes_v4(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_v4(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_v4(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_v4(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_v4(part.row[s],
-                    load_v4(xt + s * xs) *
-                        decay_v4(scale, load_v4(at + s * xs), load_low_v4(at_low ? at_low + s * xs : NULL),
-                            splat_v4(bt[s * y_step + border]), splat_v4(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 16)
-                decayed_far_v4(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 16 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v4, so that results round equally. */
-TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 16];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 16) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 16, 16, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* The keys of a block. */
-#define BLOCK_v4 8
-
-/* The keys of half a block. */
-#define HALF_v4 4
-
-/* The sums add this number of elements at a time. */
-#define ELEMENTS_v4 128
-
-/* Numbers of that many elements:
-   - key: keys, decayed up to the last key of their block
-   - over: the decay over a block
-   The others belong to the current block:
-   - step: the decay from the key before to each key
-   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
-   - row: these rows with the decay from the last key before the block
-   - late: the second half of the rows, with the decay from the first half's last key
-   - early: the first half of the keys, decayed up to the last of them */
-struct decayed_rows_v4 {
-    float key[32][ELEMENTS_v4], over[32 / BLOCK_v4][ELEMENTS_v4], step[BLOCK_v4][ELEMENTS_v4],
-        x[BLOCK_v4][ELEMENTS_v4], row[BLOCK_v4][ELEMENTS_v4], late[HALF_v4][ELEMENTS_v4], early[HALF_v4][ELEMENTS_v4];
-};
-
-/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
-struct decay_logs_v4 {
-    const float *high, *low;
-    int64_t high_row, low_row;
-};
-
-/* Elements of one row of struct decay_logs_v4. */
-struct decay_log_v4 {
-    vec_v4 high, low;
-};
-
-TARGET_v4 INLINE struct decay_log_v4 load_decay_log_v4(const struct decay_logs_v4 *logs, int64_t row, int64_t t)
-{
-    return (struct decay_log_v4){load_v4(logs->high + row * logs->high_row + t),
-        logs->low ? load_v4(logs->low + row * logs->low_row + t) : (vec_v4){0}};
-}
-
-TARGET_v4 INLINE vec_v4 decay_between_v4(const float scale, struct decay_log_v4 a, struct decay_log_v4 b)
-{
-    return exp2_v4(((a.high - b.high) + (a.low - b.low)) * scale);
-}
-
-TARGET_v4 INLINE int64_t nearest_v4(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
-
-/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
-   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
-TARGET_v4 INLINE void decay_block_v4(struct decayed_rows_v4 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
-    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v4 *a,
-    const float *y, int64_t y_row, const struct decay_logs_v4 *b, const int64_t after, const int same)
-{
-    for (int64_t i = 0; i < terms; i += 16) {
-        vec_v4 step[BLOCK_v4], row[BLOCK_v4], decay;
-        struct decay_log_v4 before = load_decay_log_v4(b, nearest_v4(j - 1, rows), t + i);
-        UNROLL for (int k = 0; k < BLOCK_v4; k++) {
-            const struct decay_log_v4 log = load_decay_log_v4(b, nearest_v4(j + k, rows), t + i);
-            const int64_t l = nearest_v4(j + k - first, lanes);
-            step[k] = decay_between_v4(scale, log, before);
-            row[k] = load_v4(x + l * x_row + t + i);
-            if (!same) {
-                const struct decay_log_v4 own = a->high ? load_decay_log_v4(a, l, t + i)
-                                                       : load_decay_log_v4(b, nearest_v4(j + k + after, rows), t + i);
-                row[k] *= decay_between_v4(scale, own, log);
-            }
-            store_v4(part->step[k] + i, step[k]);
-            if (!same) store_v4(part->x[k] + i, row[k]);
-            before = log;
-        }
-        decay = step[0];
-        UNROLL for (int k = 0; k < HALF_v4; k++) {
-            store_v4(part->row[k] + i, row[k] * decay);
-            if (k + 1 < HALF_v4) decay *= step[k + 1];
-        }
-        vec_v4 late = step[HALF_v4];
-        UNROLL for (int k = HALF_v4; k < BLOCK_v4; k++) {
-            const vec_v4 faded = row[k] * late;
-            store_v4(part->late[k - HALF_v4] + i, faded);
-            store_v4(part->row[k] + i, faded * decay);
-            if (k + 1 < BLOCK_v4) late *= step[k + 1];
-        }
-        store_v4(part->over[j / BLOCK_v4] + i, decay * late);
-        decay = splat_v4(1);
-        UNROLL for (int k = HALF_v4 - 1; k >= 0; k--) {
-            const vec_v4 faded = load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay;
-            store_v4(part->early[k] + i, faded);
-            store_v4(part->key[j + k] + i, faded * late);
-            decay *= step[k];
-        }
-        decay = splat_v4(1);
-        UNROLL for (int k = BLOCK_v4 - 1; k >= HALF_v4; k--) {
-            store_v4(part->key[j + k] + i, load_v4(y + nearest_v4(j + k, rows) * y_row + t + i) * decay);
-            decay *= step[k];
-        }
-    }
-}
-
-/* Where sums of pairs are stored, and which. */
-struct decayed_pairs_v4 {
-    float *w;
-    int64_t w_query, w_key, lanes, rows, first;
-    float times;
-};
-
-/* Adds the sums of HALF_v4 queries, from l on, with HALF_v4 keys, from j on, where there are such pairs. */
-TARGET_v4 INLINE void add_decayed_v4(const struct decayed_pairs_v4 *to, int64_t l, int64_t j, const float *sum)
-{
-    float *const w = to->w + l * to->w_query + j * to->w_key;
-    if (l >= 0 && l + HALF_v4 <= to->lanes && j + HALF_v4 <= to->rows && j + HALF_v4 - 1 <= to->first + l)
-        UNROLL for (int r = 0; r < HALF_v4; r++)
-            UNROLL for (int k = 0; k < HALF_v4; k++)
-                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
-    else
-        for (int r = 0; r < HALF_v4; r++)
-            for (int k = 0; k < HALF_v4; k++)
-                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
-                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v4 + k];
-}
-
-/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v4 rows of each */
-TARGET_v4 INLINE void decayed_products_v4(int64_t terms, float (*x)[ELEMENTS_v4], float (*y)[ELEMENTS_v4], float *sum)
-{
-    const int some = 32 > 16 ? HALF_v4 : HALF_v4 / 2;
-    for (int first = 0; first < HALF_v4; first += some) {
-        vec_v4 s[HALF_v4 * HALF_v4];
-        UNROLL for (int k = 0; k < some * HALF_v4; k++) s[k] = (vec_v4){0};
-        for (int64_t i = 0; i < terms; i += 16) {
-            vec_v4 key[HALF_v4];
-            UNROLL for (int k = 0; k < HALF_v4; k++) key[k] = load_v4(y[k] + i);
-            UNROLL for (int r = 0; r < some; r++) {
-                const vec_v4 row = load_v4(x[first + r] + i);
-                UNROLL for (int k = 0; k < HALF_v4; k++) s[r * HALF_v4 + k] += row * key[k];
-            }
-        }
-        UNROLL for (int k = 0; k < some * HALF_v4; k += 16)
-            store_v4(sum + first * HALF_v4 + k, lane_sums_v4(s + k));
-    }
-}
-
-/* Rows of float. Row r is row nearest_v4(first + r, count) of `row`. */
-struct near_rows_v4 {
-    const float *row;
-    int64_t step, first, count;
-};
-
-TARGET_v4 INLINE vec_v4 load_near_v4(const struct near_rows_v4 *x, int r, int64_t i)
-{
-    return load_v4(x->row + nearest_v4(x->first + r, x->count) * x->step + i);
-}
-
-/* Like decayed_products_v4, for queries at the same keys: only for k <= r, with the decays from each key to the next
-   one. */
-TARGET_v4 INLINE void decayed_own_v4(int64_t terms, struct near_rows_v4 x, struct near_rows_v4 y,
-    float (*step)[ELEMENTS_v4],
-    float *sum)
-{
-    vec_v4 s[HALF_v4 * HALF_v4];
-    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k++) s[k] = (vec_v4){0};
-    for (int64_t i = 0; i < terms; i += 16) {
-        vec_v4 key[HALF_v4], fade[HALF_v4];
-        UNROLL for (int k = 0; k < HALF_v4; k++) {
-            key[k] = load_near_v4(&y, k, i);
-            fade[k] = load_v4(step[k] + i);
-        }
-        UNROLL for (int r = 0; r < HALF_v4; r++) {
-            vec_v4 row = load_near_v4(&x, r, i);
-            UNROLL for (int k = r; k >= 0; k--) {
-                s[r * HALF_v4 + k] += row * key[k];
-                row *= fade[k];
-            }
-        }
-    }
-    UNROLL for (int k = 0; k < HALF_v4 * HALF_v4; k += 16) store_v4(sum + k, lane_sums_v4(s + k));
-}
-
-/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
-TARGET_v4 INLINE void add_block_v4(struct decayed_rows_v4 *part, const struct decayed_pairs_v4 *to, int64_t j,
-    int64_t t,
-    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
-{
-    float sum[HALF_v4 * HALF_v4];
-    const int64_t l = j - to->first;
-    for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4) {
-        const struct near_rows_v4 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v4, 0, HALF_v4},
-                                 given = {x + t, x_row, l + h, to->lanes};
-        decayed_own_v4(terms, same ? given : made, keys, part->step + h, sum);
-        add_decayed_v4(to, l + h, j + h, sum);
-    }
-    if (j + HALF_v4 < to->rows) {
-        decayed_products_v4(terms, part->late, part->early, sum);
-        add_decayed_v4(to, l + HALF_v4, j, sum);
-    }
-    for (int64_t from = j - BLOCK_v4; from >= 0; from -= BLOCK_v4) {
-        for (int h = 0; h < BLOCK_v4 && j + h < to->rows; h += HALF_v4)
-            for (int k = 0; k < BLOCK_v4; k += HALF_v4) {
-                decayed_products_v4(terms, part->row + h, part->key + from + k, sum);
-                add_decayed_v4(to, l + h, from + k, sum);
-            }
-        for (int r = 0; r < BLOCK_v4 && from > 0; r++)
-            for (int64_t i = 0; i < terms; i += 16)
-                store_v4(part->row[r] + i, load_v4(part->row[r] + i) * load_v4(part->over[from / BLOCK_v4] + i));
-    }
-}
-
-/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
-   j <= first + l, j < rows. `steps` is a multiple of 16. If a is NULL, a[l] is the row of b that is nearest to
-   first + l + after. */
-TARGET_v4 INLINE void decayed_rows_v4(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
-    const float times,
-    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
-    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
-    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
-{
-    struct decayed_rows_v4 part;
-    const struct decay_logs_v4 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
-    const struct decayed_pairs_v4 to = {w, w_query, w_key, lanes, rows, first, times};
-    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
-    for (int64_t t = 0; t < steps; t += ELEMENTS_v4) {
-        const int64_t terms = min(steps - t, ELEMENTS_v4);
-        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v4) {
-            if (same)
-                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 1);
-            else
-                decay_block_v4(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 0);
-            if (j + BLOCK_v4 > first) add_block_v4(&part, &to, j, t, terms, x, x_row, y, y_row, same);
-        }
-    }
-    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
-        for (int64_t j = 0; j < rows; j++) {
-            vec_v4 sum = {0};
-            for (int64_t t = 0; t < steps; t += 16) {
-                const struct decay_log_v4 own = a ? load_decay_log_v4(&of_rows, l, t)
-                                                 : load_decay_log_v4(&of_keys, rows - 1, t);
-                sum += load_v4(x + l * x_row + t) * load_v4(y + j * y_row + t) *
-                    decay_between_v4(scale, own, load_decay_log_v4(&of_keys, j, t));
-            }
-            w[l * w_query + j * w_key] += times * lane_sum_v4(sum);
-        }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
-{
-    decayed_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/80);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot3_v4(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot4_v4(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
-    int64_t y_row, const float *b, const float *b_low, float *w)
-{
-    decayed_rows_v4(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
-        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
-        w, /*w_query=*/32, /*w_key=*/1);
-}
-TARGET_v4 APART void dot6_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot7_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void rwkv_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
-    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 16);
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_padded_v4(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 80, 16);
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
-            64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v4(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 288, 64);
-        /* weight = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(weight + j * 80 + i, splat_v4(0.0f));
-            }
-        }
-        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
-        dot0_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
-            log_decay_k_tile, log_decay_k_low_tile, weight);
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(weight + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        load_v4(weight + j * 80 + i), splat_v4(0.0f)));
-                }
-            }
-        }
-        /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 in_region[4] = {0};
-                if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                        mask_v4);
-                }
-                add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, load_v4(sum + e * 80 + i));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void rwkv_begin_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + f * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + f * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void rwkv_keys_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const log_decay = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const log_decay_total = (float *)(void *)(part->work + 24576); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(part->work + 24832); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    float *const rate_tile = (float *)(void *)(part->work + 25088); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay = max(exp(rate_tile) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 16) {
-            const vec_v4 t_0 = max_v4(exp_v4(load_v4(rate_tile + d)) * (-1.0f), splat_v4(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(log_decay + j * 64 + d, t_0);
-            }
-        }
-        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(log_decay_total + d, splat_v4(0.0f));
-            store_v4(log_decay_rest + d, splat_v4(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest + ((log_decay_total -
-               (log_decay_next - (log_decay ... */
-            for (int64_t d = 0; d < 64; d += 16) {
-                const vec_v4 log_decay_total_1 = load_v4(log_decay_total + d);
-                const vec_v4 log_decay_3 = load_v4(log_decay + (position0 - j0) * 64 + d);
-                const vec_v4 log_decay_next_new4 = log_decay_total_1 + log_decay_3;
-                const vec_v4 log_decay_rest_5 = load_v4(log_decay_rest + d);
-                const vec_v4 t_6 = log_decay_next_new4 - log_decay_total_1;
-                const vec_v4 log_decay_rest_new7 = log_decay_rest_5 + ((log_decay_total_1 - (log_decay_next_new4 - t_6))
-                    + (log_decay_3 - t_6));
-                store_v4(log_decay_rest + d, log_decay_rest_new7);
-                store_v4(log_decay_total + d, log_decay_next_new4);
-                store_v4(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new4);
-                store_v4(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new7);
-            }
-        }
-        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
-           1.442695f) */
-        for (int64_t f = 0; f < 64; f += 16) {
-            const vec_v4 log_decay_sum_8 = load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
-            const vec_v4 log_decay_sum_low_9 = load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(key_features + j * 64 + f, load_v4(k + (j0 + j) * k_row + f) * exp2_v4(((log_decay_sum_8 -
-                    load_v4(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_9 - load_v4(log_decay_sum_low + j * 64 +
-                    f))) * 1.442695f));
-            }
-        }
-        /* state[f][e] = sum over j of key_features * v */
-        dot3_v4(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(state_decay + (chunk - chunk0) * 4224 + d, load_v4(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
-            store_v4(state_decay_low + (chunk - chunk0) * 4224 + d,
-                load_v4(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void rwkv_fold_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
-           exp2((state_decay + state_decay_low) * 1.442695f), ... */
-        for (int64_t f = f0; f < f1; f += 16) {
-            const vec_v4 t_10 = load_v4(state_decay + (chunk - chunk0) * 4224 + f) + load_v4(state_decay_low + (chunk -
-                chunk0) * 4224 + f);
-            const vec_v4 t_11 = exp2_v4(t_10 * 1.442695f);
-            const mask_v4 t_12 = t_11 < 0.5f;
-            store_v4(kept_share + f, pick_v4(t_12, t_11, splat_v4(1.0f)));
-            store_v4(lost_share + f, pick_v4(t_12, splat_v4(0.0f), -expm1_v4(t_10)));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_13 = load_v4(carried + f * 64 + e);
-                    const vec_v4 before_new14 = carried_13;
-                    const float kept_share_15 = kept_share[f];
-                    const vec_v4 carried_new16 = carried_13 * kept_share_15;
-                    store_v4(carried + f * 64 + e, carried_new16);
-                    store_v4(carried_compensation + f * 64 + e, load_v4(carried_compensation + f * 64 + e) *
-                        kept_share_15);
-                    add_v4(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new16 * lost_share[f]),
-                        splat_v4(1));
-                    store_v4(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new14);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v4 APART void rwkv_queries_v4(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
-    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
-    float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
-    float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d];
-    } else {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d * rate_array_stride_1];
-    }
-    if (n_k <= (chunk * 32)) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* result = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(result + i * 64 + e, splat_v4(0.0f));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 16)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay_2 = max(exp(rate_tile_2) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 16) {
-            const vec_v4 t_17 = max_v4(exp_v4(load_v4(rate_tile_2 + d)) * (-1.0f), splat_v4(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v4(log_decay_2 + j * 64 + d, t_17);
-            }
-        }
-        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
-        for (int64_t d = 0; d < 64; d += 16) {
-            store_v4(log_decay_total_2 + d, splat_v4(0.0f));
-            store_v4(log_decay_rest_2 + d, splat_v4(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next_2 = log_decay_total_2 + log_decay_2; log_decay_rest_2 = log_decay_rest_2 +
-               ((log_decay_total_2 - (log_decay_next_ ... */
-            for (int64_t d = 0; d < 64; d += 16) {
-                const vec_v4 log_decay_total_2_18 = load_v4(log_decay_total_2 + d);
-                const vec_v4 log_decay_2_19 = load_v4(log_decay_2 + (position0 - j0) * 64 + d);
-                const vec_v4 log_decay_next_2_new20 = log_decay_total_2_18 + log_decay_2_19;
-                const vec_v4 log_decay_rest_2_21 = load_v4(log_decay_rest_2 + d);
-                const vec_v4 t_22 = log_decay_next_2_new20 - log_decay_total_2_18;
-                const vec_v4 log_decay_rest_2_new23 = log_decay_rest_2_21 + ((log_decay_total_2_18 -
-                    (log_decay_next_2_new20 - t_22)) + (log_decay_2_19 - t_22));
-                store_v4(log_decay_rest_2 + d, log_decay_rest_2_new23);
-                store_v4(log_decay_total_2 + d, log_decay_next_2_new20);
-                store_v4(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new20);
-                store_v4(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new23);
-            }
-        }
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* query = q * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) * 1.442695f)) */
-            const int t_24 = chunk == 0;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t f = 0; f < 64; f += 16) {
-                    store_v4(query + i * 64 + f, load_v4(q + (i0 + i) * q_row + f) * (t_24 ? splat_v4(1.0f) :
-                        exp2_v4((load_v4(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f) + load_v4(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
-                }
-            }
-            /* sum_from_state[i][e] = sum over f of query * state */
-            dot4_v4(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
-            /* weight = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    store_v4(weight + i * 32 + j, splat_v4(0.0f));
-                }
-            }
-            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-            dot5_v4(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
-                log_decay_sum_2, log_decay_sum_low_2, weight);
-            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-            const int64_t t_26 = chunk * 32;
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_25 = j0 + j + lane_v4;
-                const ints_v4 t_27 = t_26 <= t_25;
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(weight + i * 32 + j, pick_v4(__builtin_convertvector((t_25 <= ((i0 + i) + query_start)) &
-                        t_27, mask_v4), load_v4(weight + i * 32 + j), splat_v4(0.0f)));
-                }
-            }
-            /* sum[i][e] = sum over j of weight * v */
-            if (__builtin_expect(!finite_v4(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot6_v4(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    mask_v4 in_region[2] = {0};
-                    const int64_t t_29 = (i0 + i) + query_start;
-                    const int64_t t_30 = chunk * 32;
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_28 = j0 + j + lane_v4;
-                        in_region[j / 16] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28), mask_v4);
-                    }
-                    add_seen_lanes_v4(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
-                }
-            } else
-                dot7_v4(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* result = sum + sum_from_state */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                        store_v4(result + i * 64 + e, load_v4(sum + i * 64 + e) + load_v4(sum_from_state + i * 64 + e));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 16)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void rwkv_linear_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        rwkv_begin_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                rwkv_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_queries_v4(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void rwkv_terms_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
-    for (int64_t d = 0; d < 64; d += 16) {
-        const vec_v4 t_0 = max_v4(exp_v4(load_v4(rate_tile + d)) * (-1.0f), splat_v4(-1e+04f));
-        for (int64_t i = 0; i < i1 - i0; i++) {
-            store_v4(result + i * 64 + d, t_0);
-        }
-    }
-    /* log_decay_k = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t d = 0; d < 64; d++)
-            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define DECAYED_KEYS 32
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -89.0f), splat_v3(-89.0f), x);
-    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
-    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_v3(r * 1.44269504f) * exp2_v3(n);
-}
-
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
-   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
-TARGET_v3 INLINE vec_v3 half_expm1_v3(vec_v3 x)
-{
-    const vec_v3 t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_v3 r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    vec_v3 p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
-    const vec_v3 half = (vec_v3)(((mask_v3)t + 126) << 23);
-    p = p * (r * r) + r;
-    return half * p + (half - (float)0.5);
-}
-
-/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 expm1_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < (float)-40), splat_v3((float)-40), x);
-    x = pick_v3((mask_v3)(x > 89.0f), splat_v3(89.0f), x);
-    return half_expm1_v3(x) * (float)2;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
-            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    return t[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v3 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
-            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* The sums below add this number of terms at a time. */
-#define PART_v3 32
-
-/* Numbers of up to PART_v3 terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_v3 {
-    float row[PART_v3][8], key[PART_v3][2 * 8], log[PART_v3][2 * 8], low[PART_v3][2 * 8],
-        fade[PART_v3][2 * 8], x[PART_v3][8], a[PART_v3][8], a_low[PART_v3][8];
-};
-
-/* Copies lanes [from, from + 8) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-TARGET_v3 INLINE void copy_lanes_v3(float (*to)[8], int terms, int64_t from, int64_t lanes, const float *x,
-    int64_t x_step)
-{
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 8; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-TARGET_v3 INLINE vec_v3 decay_v3(float scale, vec_v3 a, vec_v3 a_low, vec_v3 b, vec_v3 b_low)
-{
-    return exp2_v3(((a - b) + (a_low - b_low)) * scale);
-}
-
-TARGET_v3 INLINE vec_v3 load_low_v3(const float *p) { return p ? load_v3(p) : (vec_v3){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-TARGET_v3 INLINE void near_keys_v3(struct decayed_part_v3 *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 8; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][8 + l] = j == nearest ? y[j] : 0;
-        part->log[t][8 + l] = b[nearest];
-        part->low[t][8 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 8 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-TARGET_v3 INLINE void decayed_near_v3(struct decayed_part_v3 *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_v3 *near)
-{
-    const int whole = first >= 0 && first + 8 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_v3(part->key[t] + 8, load_v3(y + first));
-            store_v3(part->log[t] + 8, load_v3(b + first));
-            store_v3(part->low[t] + 8, load_low_v3(b_low ? b_low + first : NULL));
-        } else
-            near_keys_v3(part, t, rows, first, y, b, b_low);
-        store_v3(part->key[t], (vec_v3){0});
-        part->log[t][8 - 1] = part->log[t][8];
-        part->low[t][8 - 1] = part->low[t][8];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_v3 log = load_v3(part->log[t] + 8), low = load_v3(part->low[t] + 8);
-        store_v3(part->fade[t], (vec_v3){0});
-        store_v3(part->fade[t] + 8,
-            decay_v3(scale, log, low, load_v3(part->log[t] + 8 - 1), load_v3(part->low[t] + 8 - 1)));
-        store_v3(part->row[t], load_v3(x) * decay_v3(scale, load_v3(a), load_low_v3(a_low), log, low));
-    }
-    vec_v3 sum[8];
-    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
-    for (int t = 0; t < terms; t++) {
-        vec_v3 row = load_v3(part->row[t]);
-        UNROLL for (int n = 0; n < 8; n++) {
-            sum[n] += row * load_v3(part->key[t] + 8 - n);
-            row *= load_v3(part->fade[t] + 8 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 8; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 8 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-TARGET_v3 INLINE void decayed_far_v3(struct decayed_part_v3 *part, int terms, int64_t j, int64_t border,
-    const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_v3(part->key[t],
-            load_v3(y + j) * decay_v3(scale, splat_v3(b[border]), splat_v3(b_low ? b_low[border] : 0), load_v3(b + j),
-                                load_low_v3(b_low ? b_low + j : NULL)));
-    vec_v3 sum[8];
-    UNROLL for (int n = 0; n < 8; n++) sum[n] = (vec_v3){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_v3 row = load_v3(part->row[t]);
-        UNROLL for (int n = 0; n < 8; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 8; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 8)
-            store_v3(w + n * w_row, load_v3(w + n * w_row) + sum[n] * times);
-        else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 8 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-TARGET_v3 INLINE void decayed_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_v3 part;
-    const int64_t skip = (first % 8 + 8) % 8, padded = (lanes + 8 - 1) / 8 * 8;
-    for (int64_t l = -skip; l < lanes; l += 8) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 8 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 8 > lanes ? (int)(lanes - l) : 8;
-        vec_v3 near[8];
-        for (int n = 0; n < 8; n++) near[n] = (vec_v3){0};
-        for (int64_t t = 0; t < steps; t += PART_v3) {
-            const int terms = steps - t < PART_v3 ? (int)(steps - t) : PART_v3;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 8 : x_step;
-            if (copied) {
-                copy_lanes_v3(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_v3(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_v3(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_v3(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_v3(part.row[s],
-                    load_v3(xt + s * xs) *
-                        decay_v3(scale, load_v3(at + s * xs), load_low_v3(at_low ? at_low + s * xs : NULL),
-                            splat_v3(bt[s * y_step + border]), splat_v3(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 8)
-                decayed_far_v3(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 8 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v3, so that results round equally. */
-TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 8];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 8) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 8, 8, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* The keys of a block. */
-#define BLOCK_v3 8
-
-/* The keys of half a block. */
-#define HALF_v3 4
-
-/* The sums add this number of elements at a time. */
-#define ELEMENTS_v3 128
-
-/* Numbers of that many elements:
-   - key: keys, decayed up to the last key of their block
-   - over: the decay over a block
-   The others belong to the current block:
-   - step: the decay from the key before to each key
-   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
-   - row: these rows with the decay from the last key before the block
-   - late: the second half of the rows, with the decay from the first half's last key
-   - early: the first half of the keys, decayed up to the last of them */
-struct decayed_rows_v3 {
-    float key[32][ELEMENTS_v3], over[32 / BLOCK_v3][ELEMENTS_v3], step[BLOCK_v3][ELEMENTS_v3],
-        x[BLOCK_v3][ELEMENTS_v3], row[BLOCK_v3][ELEMENTS_v3], late[HALF_v3][ELEMENTS_v3], early[HALF_v3][ELEMENTS_v3];
-};
-
-/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
-struct decay_logs_v3 {
-    const float *high, *low;
-    int64_t high_row, low_row;
-};
-
-/* Elements of one row of struct decay_logs_v3. */
-struct decay_log_v3 {
-    vec_v3 high, low;
-};
-
-TARGET_v3 INLINE struct decay_log_v3 load_decay_log_v3(const struct decay_logs_v3 *logs, int64_t row, int64_t t)
-{
-    return (struct decay_log_v3){load_v3(logs->high + row * logs->high_row + t),
-        logs->low ? load_v3(logs->low + row * logs->low_row + t) : (vec_v3){0}};
-}
-
-TARGET_v3 INLINE vec_v3 decay_between_v3(const float scale, struct decay_log_v3 a, struct decay_log_v3 b)
-{
-    return exp2_v3(((a.high - b.high) + (a.low - b.low)) * scale);
-}
-
-TARGET_v3 INLINE int64_t nearest_v3(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
-
-/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
-   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
-TARGET_v3 INLINE void decay_block_v3(struct decayed_rows_v3 *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
-    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_v3 *a,
-    const float *y, int64_t y_row, const struct decay_logs_v3 *b, const int64_t after, const int same)
-{
-    for (int64_t i = 0; i < terms; i += 8) {
-        vec_v3 step[BLOCK_v3], row[BLOCK_v3], decay;
-        struct decay_log_v3 before = load_decay_log_v3(b, nearest_v3(j - 1, rows), t + i);
-        UNROLL for (int k = 0; k < BLOCK_v3; k++) {
-            const struct decay_log_v3 log = load_decay_log_v3(b, nearest_v3(j + k, rows), t + i);
-            const int64_t l = nearest_v3(j + k - first, lanes);
-            step[k] = decay_between_v3(scale, log, before);
-            row[k] = load_v3(x + l * x_row + t + i);
-            if (!same) {
-                const struct decay_log_v3 own = a->high ? load_decay_log_v3(a, l, t + i)
-                                                       : load_decay_log_v3(b, nearest_v3(j + k + after, rows), t + i);
-                row[k] *= decay_between_v3(scale, own, log);
-            }
-            store_v3(part->step[k] + i, step[k]);
-            if (!same) store_v3(part->x[k] + i, row[k]);
-            before = log;
-        }
-        decay = step[0];
-        UNROLL for (int k = 0; k < HALF_v3; k++) {
-            store_v3(part->row[k] + i, row[k] * decay);
-            if (k + 1 < HALF_v3) decay *= step[k + 1];
-        }
-        vec_v3 late = step[HALF_v3];
-        UNROLL for (int k = HALF_v3; k < BLOCK_v3; k++) {
-            const vec_v3 faded = row[k] * late;
-            store_v3(part->late[k - HALF_v3] + i, faded);
-            store_v3(part->row[k] + i, faded * decay);
-            if (k + 1 < BLOCK_v3) late *= step[k + 1];
-        }
-        store_v3(part->over[j / BLOCK_v3] + i, decay * late);
-        decay = splat_v3(1);
-        UNROLL for (int k = HALF_v3 - 1; k >= 0; k--) {
-            const vec_v3 faded = load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay;
-            store_v3(part->early[k] + i, faded);
-            store_v3(part->key[j + k] + i, faded * late);
-            decay *= step[k];
-        }
-        decay = splat_v3(1);
-        UNROLL for (int k = BLOCK_v3 - 1; k >= HALF_v3; k--) {
-            store_v3(part->key[j + k] + i, load_v3(y + nearest_v3(j + k, rows) * y_row + t + i) * decay);
-            decay *= step[k];
-        }
-    }
-}
-
-/* Where sums of pairs are stored, and which. */
-struct decayed_pairs_v3 {
-    float *w;
-    int64_t w_query, w_key, lanes, rows, first;
-    float times;
-};
-
-/* Adds the sums of HALF_v3 queries, from l on, with HALF_v3 keys, from j on, where there are such pairs. */
-TARGET_v3 INLINE void add_decayed_v3(const struct decayed_pairs_v3 *to, int64_t l, int64_t j, const float *sum)
-{
-    float *const w = to->w + l * to->w_query + j * to->w_key;
-    if (l >= 0 && l + HALF_v3 <= to->lanes && j + HALF_v3 <= to->rows && j + HALF_v3 - 1 <= to->first + l)
-        UNROLL for (int r = 0; r < HALF_v3; r++)
-            UNROLL for (int k = 0; k < HALF_v3; k++)
-                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
-    else
-        for (int r = 0; r < HALF_v3; r++)
-            for (int k = 0; k < HALF_v3; k++)
-                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
-                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_v3 + k];
-}
-
-/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_v3 rows of each */
-TARGET_v3 INLINE void decayed_products_v3(int64_t terms, float (*x)[ELEMENTS_v3], float (*y)[ELEMENTS_v3], float *sum)
-{
-    const int some = 16 > 16 ? HALF_v3 : HALF_v3 / 2;
-    for (int first = 0; first < HALF_v3; first += some) {
-        vec_v3 s[HALF_v3 * HALF_v3];
-        UNROLL for (int k = 0; k < some * HALF_v3; k++) s[k] = (vec_v3){0};
-        for (int64_t i = 0; i < terms; i += 8) {
-            vec_v3 key[HALF_v3];
-            UNROLL for (int k = 0; k < HALF_v3; k++) key[k] = load_v3(y[k] + i);
-            UNROLL for (int r = 0; r < some; r++) {
-                const vec_v3 row = load_v3(x[first + r] + i);
-                UNROLL for (int k = 0; k < HALF_v3; k++) s[r * HALF_v3 + k] += row * key[k];
-            }
-        }
-        UNROLL for (int k = 0; k < some * HALF_v3; k += 8)
-            store_v3(sum + first * HALF_v3 + k, lane_sums_v3(s + k));
-    }
-}
-
-/* Rows of float. Row r is row nearest_v3(first + r, count) of `row`. */
-struct near_rows_v3 {
-    const float *row;
-    int64_t step, first, count;
-};
-
-TARGET_v3 INLINE vec_v3 load_near_v3(const struct near_rows_v3 *x, int r, int64_t i)
-{
-    return load_v3(x->row + nearest_v3(x->first + r, x->count) * x->step + i);
-}
-
-/* Like decayed_products_v3, for queries at the same keys: only for k <= r, with the decays from each key to the next
-   one. */
-TARGET_v3 INLINE void decayed_own_v3(int64_t terms, struct near_rows_v3 x, struct near_rows_v3 y,
-    float (*step)[ELEMENTS_v3],
-    float *sum)
-{
-    vec_v3 s[HALF_v3 * HALF_v3];
-    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k++) s[k] = (vec_v3){0};
-    for (int64_t i = 0; i < terms; i += 8) {
-        vec_v3 key[HALF_v3], fade[HALF_v3];
-        UNROLL for (int k = 0; k < HALF_v3; k++) {
-            key[k] = load_near_v3(&y, k, i);
-            fade[k] = load_v3(step[k] + i);
-        }
-        UNROLL for (int r = 0; r < HALF_v3; r++) {
-            vec_v3 row = load_near_v3(&x, r, i);
-            UNROLL for (int k = r; k >= 0; k--) {
-                s[r * HALF_v3 + k] += row * key[k];
-                row *= fade[k];
-            }
-        }
-    }
-    UNROLL for (int k = 0; k < HALF_v3 * HALF_v3; k += 8) store_v3(sum + k, lane_sums_v3(s + k));
-}
-
-/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
-TARGET_v3 INLINE void add_block_v3(struct decayed_rows_v3 *part, const struct decayed_pairs_v3 *to, int64_t j,
-    int64_t t,
-    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
-{
-    float sum[HALF_v3 * HALF_v3];
-    const int64_t l = j - to->first;
-    for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3) {
-        const struct near_rows_v3 keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_v3, 0, HALF_v3},
-                                 given = {x + t, x_row, l + h, to->lanes};
-        decayed_own_v3(terms, same ? given : made, keys, part->step + h, sum);
-        add_decayed_v3(to, l + h, j + h, sum);
-    }
-    if (j + HALF_v3 < to->rows) {
-        decayed_products_v3(terms, part->late, part->early, sum);
-        add_decayed_v3(to, l + HALF_v3, j, sum);
-    }
-    for (int64_t from = j - BLOCK_v3; from >= 0; from -= BLOCK_v3) {
-        for (int h = 0; h < BLOCK_v3 && j + h < to->rows; h += HALF_v3)
-            for (int k = 0; k < BLOCK_v3; k += HALF_v3) {
-                decayed_products_v3(terms, part->row + h, part->key + from + k, sum);
-                add_decayed_v3(to, l + h, from + k, sum);
-            }
-        for (int r = 0; r < BLOCK_v3 && from > 0; r++)
-            for (int64_t i = 0; i < terms; i += 8)
-                store_v3(part->row[r] + i, load_v3(part->row[r] + i) * load_v3(part->over[from / BLOCK_v3] + i));
-    }
-}
-
-/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
-   j <= first + l, j < rows. `steps` is a multiple of 8. If a is NULL, a[l] is the row of b that is nearest to
-   first + l + after. */
-TARGET_v3 INLINE void decayed_rows_v3(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
-    const float times,
-    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
-    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
-    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
-{
-    struct decayed_rows_v3 part;
-    const struct decay_logs_v3 of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
-    const struct decayed_pairs_v3 to = {w, w_query, w_key, lanes, rows, first, times};
-    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
-    for (int64_t t = 0; t < steps; t += ELEMENTS_v3) {
-        const int64_t terms = min(steps - t, ELEMENTS_v3);
-        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_v3) {
-            if (same)
-                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 1);
-            else
-                decay_block_v3(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 0);
-            if (j + BLOCK_v3 > first) add_block_v3(&part, &to, j, t, terms, x, x_row, y, y_row, same);
-        }
-    }
-    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
-        for (int64_t j = 0; j < rows; j++) {
-            vec_v3 sum = {0};
-            for (int64_t t = 0; t < steps; t += 8) {
-                const struct decay_log_v3 own = a ? load_decay_log_v3(&of_rows, l, t)
-                                                 : load_decay_log_v3(&of_keys, rows - 1, t);
-                sum += load_v3(x + l * x_row + t) * load_v3(y + j * y_row + t) *
-                    decay_between_v3(scale, own, load_decay_log_v3(&of_keys, j, t));
-            }
-            w[l * w_query + j * w_key] += times * lane_sum_v3(sum);
-        }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a,
-    const float *a_low, const float *y, const float *b, const float *b_low, float *w)
-{
-    decayed_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/80);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot4_v3(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
-    int64_t y_row, const float *b, const float *b_low, float *w)
-{
-    decayed_rows_v3(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
-        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
-        w, /*w_query=*/32, /*w_key=*/1);
-}
-TARGET_v3 APART void dot6_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void rwkv_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
-    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 8);
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_padded_v3(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 80, 8);
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
-            64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_v3(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 288, 64);
-        /* weight = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(weight + j * 80 + i, splat_v3(0.0f));
-            }
-        }
-        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
-        dot0_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
-            log_decay_k_tile, log_decay_k_low_tile, weight);
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(weight + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        load_v3(weight + j * 80 + i), splat_v3(0.0f)));
-                }
-            }
-        }
-        /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 in_region[8] = {0};
-                if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
-                }
-                add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, load_v3(sum + e * 80 + i));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void rwkv_begin_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + f * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + f * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void rwkv_keys_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const log_decay = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const log_decay_total = (float *)(void *)(part->work + 24576); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(part->work + 24832); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    float *const rate_tile = (float *)(void *)(part->work + 25088); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay = max(exp(rate_tile) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 8) {
-            const vec_v3 t_0 = max_v3(exp_v3(load_v3(rate_tile + d)) * (-1.0f), splat_v3(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(log_decay + j * 64 + d, t_0);
-            }
-        }
-        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(log_decay_total + d, splat_v3(0.0f));
-            store_v3(log_decay_rest + d, splat_v3(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest + ((log_decay_total -
-               (log_decay_next - (log_decay ... */
-            for (int64_t d = 0; d < 64; d += 8) {
-                const vec_v3 log_decay_total_1 = load_v3(log_decay_total + d);
-                const vec_v3 log_decay_3 = load_v3(log_decay + (position0 - j0) * 64 + d);
-                const vec_v3 log_decay_next_new4 = log_decay_total_1 + log_decay_3;
-                const vec_v3 log_decay_rest_5 = load_v3(log_decay_rest + d);
-                const vec_v3 t_6 = log_decay_next_new4 - log_decay_total_1;
-                const vec_v3 log_decay_rest_new7 = log_decay_rest_5 + ((log_decay_total_1 - (log_decay_next_new4 - t_6))
-                    + (log_decay_3 - t_6));
-                store_v3(log_decay_rest + d, log_decay_rest_new7);
-                store_v3(log_decay_total + d, log_decay_next_new4);
-                store_v3(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new4);
-                store_v3(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new7);
-            }
-        }
-        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
-           1.442695f) */
-        for (int64_t f = 0; f < 64; f += 8) {
-            const vec_v3 log_decay_sum_8 = load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
-            const vec_v3 log_decay_sum_low_9 = load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(key_features + j * 64 + f, load_v3(k + (j0 + j) * k_row + f) * exp2_v3(((log_decay_sum_8 -
-                    load_v3(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_9 - load_v3(log_decay_sum_low + j * 64 +
-                    f))) * 1.442695f));
-            }
-        }
-        /* state[f][e] = sum over j of key_features * v */
-        dot3_v3(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(state_decay + (chunk - chunk0) * 4224 + d, load_v3(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
-            store_v3(state_decay_low + (chunk - chunk0) * 4224 + d,
-                load_v3(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void rwkv_fold_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
-           exp2((state_decay + state_decay_low) * 1.442695f), ... */
-        for (int64_t f = f0; f < f1; f += 8) {
-            const vec_v3 t_10 = load_v3(state_decay + (chunk - chunk0) * 4224 + f) + load_v3(state_decay_low + (chunk -
-                chunk0) * 4224 + f);
-            const vec_v3 t_11 = exp2_v3(t_10 * 1.442695f);
-            const mask_v3 t_12 = t_11 < 0.5f;
-            store_v3(kept_share + f, pick_v3(t_12, t_11, splat_v3(1.0f)));
-            store_v3(lost_share + f, pick_v3(t_12, splat_v3(0.0f), -expm1_v3(t_10)));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_13 = load_v3(carried + f * 64 + e);
-                    const vec_v3 before_new14 = carried_13;
-                    const float kept_share_15 = kept_share[f];
-                    const vec_v3 carried_new16 = carried_13 * kept_share_15;
-                    store_v3(carried + f * 64 + e, carried_new16);
-                    store_v3(carried_compensation + f * 64 + e, load_v3(carried_compensation + f * 64 + e) *
-                        kept_share_15);
-                    add_v3(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new16 * lost_share[f]),
-                        splat_v3(1));
-                    store_v3(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new14);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET_v3 APART void rwkv_queries_v3(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
-    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
-    float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
-    float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d];
-    } else {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d * rate_array_stride_1];
-    }
-    if (n_k <= (chunk * 32)) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* result = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(result + i * 64 + e, splat_v3(0.0f));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 8)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay_2 = max(exp(rate_tile_2) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 8) {
-            const vec_v3 t_17 = max_v3(exp_v3(load_v3(rate_tile_2 + d)) * (-1.0f), splat_v3(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_v3(log_decay_2 + j * 64 + d, t_17);
-            }
-        }
-        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
-        for (int64_t d = 0; d < 64; d += 8) {
-            store_v3(log_decay_total_2 + d, splat_v3(0.0f));
-            store_v3(log_decay_rest_2 + d, splat_v3(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next_2 = log_decay_total_2 + log_decay_2; log_decay_rest_2 = log_decay_rest_2 +
-               ((log_decay_total_2 - (log_decay_next_ ... */
-            for (int64_t d = 0; d < 64; d += 8) {
-                const vec_v3 log_decay_total_2_18 = load_v3(log_decay_total_2 + d);
-                const vec_v3 log_decay_2_19 = load_v3(log_decay_2 + (position0 - j0) * 64 + d);
-                const vec_v3 log_decay_next_2_new20 = log_decay_total_2_18 + log_decay_2_19;
-                const vec_v3 log_decay_rest_2_21 = load_v3(log_decay_rest_2 + d);
-                const vec_v3 t_22 = log_decay_next_2_new20 - log_decay_total_2_18;
-                const vec_v3 log_decay_rest_2_new23 = log_decay_rest_2_21 + ((log_decay_total_2_18 -
-                    (log_decay_next_2_new20 - t_22)) + (log_decay_2_19 - t_22));
-                store_v3(log_decay_rest_2 + d, log_decay_rest_2_new23);
-                store_v3(log_decay_total_2 + d, log_decay_next_2_new20);
-                store_v3(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new20);
-                store_v3(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new23);
-            }
-        }
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* query = q * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) * 1.442695f)) */
-            const int t_24 = chunk == 0;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t f = 0; f < 64; f += 8) {
-                    store_v3(query + i * 64 + f, load_v3(q + (i0 + i) * q_row + f) * (t_24 ? splat_v3(1.0f) :
-                        exp2_v3((load_v3(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f) + load_v3(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
-                }
-            }
-            /* sum_from_state[i][e] = sum over f of query * state */
-            dot4_v3(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
-            /* weight = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    store_v3(weight + i * 32 + j, splat_v3(0.0f));
-                }
-            }
-            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-            dot5_v3(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
-                log_decay_sum_2, log_decay_sum_low_2, weight);
-            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-            const int64_t t_26 = chunk * 32;
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_25 = j0 + j + lane_v3;
-                const ints_v3 t_27 = t_26 <= t_25;
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(weight + i * 32 + j, pick_v3(__builtin_convertvector((t_25 <= ((i0 + i) + query_start)) &
-                        t_27, mask_v3), load_v3(weight + i * 32 + j), splat_v3(0.0f)));
-                }
-            }
-            /* sum[i][e] = sum over j of weight * v */
-            if (__builtin_expect(!finite_v3(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot6_v3(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    mask_v3 in_region[4] = {0};
-                    const int64_t t_29 = (i0 + i) + query_start;
-                    const int64_t t_30 = chunk * 32;
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_28 = j0 + j + lane_v3;
-                        in_region[j / 8] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28), mask_v3);
-                    }
-                    add_seen_lanes_v3(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
-                }
-            } else
-                dot7_v3(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* result = sum + sum_from_state */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                        store_v3(result + i * 64 + e, load_v3(sum + i * 64 + e) + load_v3(sum_from_state + i * 64 + e));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 8)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void rwkv_linear_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        rwkv_begin_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                rwkv_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_queries_v3(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void rwkv_terms_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
-    for (int64_t d = 0; d < 64; d += 8) {
-        const vec_v3 t_0 = max_v3(exp_v3(load_v3(rate_tile + d)) * (-1.0f), splat_v3(-1e+04f));
-        for (int64_t i = 0; i < i1 - i0; i++) {
-            store_v3(result + i * 64 + d, t_0);
-        }
-    }
-    /* log_decay_k = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t d = 0; d < 64; d++)
-            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define DECAYED_KEYS 32
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Returns e^x = 2^n * 2^(r * log2(e)), with r = x - n * ln(2). ln(2) is the sum of two constants, so r is accurate.
-   NaN stays NaN. */
-INLINE vec_any exp_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -89.0f), splat_any(-89.0f), x);
-    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
-    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    return exp2_any(r * 1.44269504f) * exp2_any(n);
-}
-
-/* Returns (e^x - 1) / 2 within 4 ulp, for -40 <= x <= 89.0f. With x = n * ln(2) + r, the result is 2^(n - 1) *
-   (e^r - 1) + (2^(n - 1) - 1/2). This does not cancel near 0. */
-INLINE vec_any half_expm1_any(vec_any x)
-{
-    const vec_any t = x * 1.44269504f + 12582912.0f, n = t - 12582912.0f;
-    const vec_any r = (x - n * 0.693145751953125f) - n * 1.4286068203094172e-06f;
-    vec_any p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
-    const vec_any half = (vec_any)(((mask_any)t + 126) << 23);
-    p = p * (r * r) + r;
-    return half * p + (half - (float)0.5);
-}
-
-/* Returns e^x - 1 within 4 ulp. NaN stays NaN. */
-INLINE vec_any expm1_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < (float)-40), splat_any((float)-40), x);
-    x = pick_any((mask_any)(x > 89.0f), splat_any(89.0f), x);
-    return half_expm1_any(x) * (float)2;
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-INLINE vec_any lane_sums_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
-            7);
-    UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
-            7);
-    return t[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
-    int64_t steps, const mask_any *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
-            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* The sums below add this number of terms at a time. */
-#define PART_any 32
-
-/* Numbers of up to PART_any terms, for one vector of lanes. In the rows of two vectors,
-   the second is for the key of the
-   first lane and later keys, and the first vector is 0. */
-struct decayed_part_any {
-    float row[PART_any][4], key[PART_any][2 * 4], log[PART_any][2 * 4], low[PART_any][2 * 4],
-        fade[PART_any][2 * 4], x[PART_any][4], a[PART_any][4], a_low[PART_any][4];
-};
-
-/* Copies lanes [from, from + 4) of some terms. Lanes outside [0, lanes) get the nearest lane's number. */
-INLINE void copy_lanes_any(float (*to)[4], int terms, int64_t from, int64_t lanes, const float *x, int64_t x_step)
-{
-    for (int t = 0; t < terms; t++)
-        for (int l = 0; l < 4; l++) {
-            const int64_t lane = from + l < 0 ? 0 : from + l < lanes ? from + l : lanes - 1;
-            to[t][l] = x ? x[t * x_step + lane] : 0;
-        }
-}
-
-/* Returns exp2(scale * (a - b)), where a and b are sums of two numbers. */
-INLINE vec_any decay_any(float scale, vec_any a, vec_any a_low, vec_any b, vec_any b_low)
-{
-    return exp2_any(((a - b) + (a_low - b_low)) * scale);
-}
-
-INLINE vec_any load_low_any(const float *p) { return p ? load_any(p) : (vec_any){0}; }
-
-/* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-INLINE void near_keys_any(struct decayed_part_any *part, int t, int64_t rows, int64_t first, const float *y,
-    const float *b, const float *b_low)
-{
-    for (int l = 0; l < 4; l++) {
-        const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][4 + l] = j == nearest ? y[j] : 0;
-        part->log[t][4 + l] = b[nearest];
-        part->low[t][4 + l] = b_low ? b_low[nearest] : 0;
-    }
-}
-
-/* Adds the terms of the keys that are at most 4 - 1 before the query of their lane, and not before `first`.
-   near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
-   keys. So no exponent is positive. */
-INLINE void decayed_near_any(struct decayed_part_any *part, int terms, int64_t rows, int64_t first,
-    const float scale, const float *x, const float *a, const float *a_low, int64_t x_step, const float *y,
-        const float *b,
-    const float *b_low, int64_t y_step, vec_any *near)
-{
-    const int whole = first >= 0 && first + 4 <= rows;
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
-        if (whole) {
-            store_any(part->key[t] + 4, load_any(y + first));
-            store_any(part->log[t] + 4, load_any(b + first));
-            store_any(part->low[t] + 4, load_low_any(b_low ? b_low + first : NULL));
-        } else
-            near_keys_any(part, t, rows, first, y, b, b_low);
-        store_any(part->key[t], (vec_any){0});
-        part->log[t][4 - 1] = part->log[t][4];
-        part->low[t][4 - 1] = part->low[t][4];
-    }
-    for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const vec_any log = load_any(part->log[t] + 4), low = load_any(part->low[t] + 4);
-        store_any(part->fade[t], (vec_any){0});
-        store_any(part->fade[t] + 4,
-            decay_any(scale, log, low, load_any(part->log[t] + 4 - 1), load_any(part->low[t] + 4 - 1)));
-        store_any(part->row[t], load_any(x) * decay_any(scale, load_any(a), load_low_any(a_low), log, low));
-    }
-    vec_any sum[4];
-    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
-    for (int t = 0; t < terms; t++) {
-        vec_any row = load_any(part->row[t]);
-        UNROLL for (int n = 0; n < 4; n++) {
-            sum[n] += row * load_any(part->key[t] + 4 - n);
-            row *= load_any(part->fade[t] + 4 - n);
-        }
-    }
-    UNROLL for (int n = 0; n < 4; n++) near[n] += sum[n];
-}
-
-/* Adds the terms of the keys from j on, up to 4 of them, none after the border. Decays are products of those up
-   to the border and from there on. Only lanes [begin, end) are stored. */
-INLINE void decayed_far_any(struct decayed_part_any *part, int terms, int64_t j, int64_t border, const float times,
-    const float scale, const float *y, const float *b, const float *b_low, int64_t y_step, float *w, int64_t w_row,
-        int begin,
-    int end)
-{
-    for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        store_any(part->key[t],
-            load_any(y + j) * decay_any(scale, splat_any(b[border]), splat_any(b_low ? b_low[border] : 0),
-                load_any(b + j),
-                                load_low_any(b_low ? b_low + j : NULL)));
-    vec_any sum[4];
-    UNROLL for (int n = 0; n < 4; n++) sum[n] = (vec_any){0};
-    for (int t = 0; t < terms; t++) {
-        const vec_any row = load_any(part->row[t]);
-        UNROLL for (int n = 0; n < 4; n++) sum[n] += part->key[t][n] * row;
-    }
-    UNROLL for (int n = 0; n < 4; n++) {
-        if (j + n > border) continue;
-        if (end - begin == 4)
-            store_any(w + n * w_row, load_any(w + n * w_row) + sum[n] * times);
-        else
-            for (int l = begin; l < end; l++) w[n * w_row + l] += sum[n][l] * times;
-    }
-}
-
-/* Computes w[j][l] += times * (sum over t of x[t][l] * y[t][j] * exp2(scale * (a[t][l] - b[t][j]))) for the keys
-   j <= first + l, j < rows. Logarithms are sums of two numbers, or `a_low` and `b_low` are NULL. They fall along keys
-   and queries. Blocks of queries begin at multiples of 4 among the keys, so that the bits do not depend on where a
-   caller cuts a sequence. */
-INLINE void decayed_any(int64_t lanes, int64_t rows, int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, const float *a, const float *a_low, const int64_t x_step, const float *y,
-    const float *b, const float *b_low, const int64_t y_step, float *w, const int64_t w_row)
-{
-    struct decayed_part_any part;
-    const int64_t skip = (first % 4 + 4) % 4, padded = (lanes + 4 - 1) / 4 * 4;
-    for (int64_t l = -skip; l < lanes; l += 4) {
-        const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
-        const int copied = l < 0 || l + 4 > padded, begin = l < 0 ? (int)-l : 0,
-            end = copied && l + 4 > lanes ? (int)(lanes - l) : 4;
-        vec_any near[4];
-        for (int n = 0; n < 4; n++) near[n] = (vec_any){0};
-        for (int64_t t = 0; t < steps; t += PART_any) {
-            const int terms = steps - t < PART_any ? (int)(steps - t) : PART_any;
-            const float *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
-            const float *const yt = y + t * y_step, *const bt = b + t * y_step,
-                       *const bt_low = b_low ? b_low + t * y_step : NULL;
-            const int64_t xs = copied ? 4 : x_step;
-            if (copied) {
-                copy_lanes_any(part.x, terms, l, lanes, x + t * x_step, x_step);
-                copy_lanes_any(part.a, terms, l, lanes, a + t * x_step, x_step);
-                copy_lanes_any(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
-            } else
-                xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
-            if (own < rows)
-                decayed_near_any(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
-            if (before <= 0) continue;
-            for (int s = 0; s < terms; s++)
-                store_any(part.row[s],
-                    load_any(xt + s * xs) *
-                        decay_any(scale, load_any(at + s * xs), load_low_any(at_low ? at_low + s * xs : NULL),
-                            splat_any(bt[s * y_step + border]), splat_any(bt_low ? bt_low[s * y_step + border] : 0)));
-            for (int64_t j = 0; j < before; j += 4)
-                decayed_far_any(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
-                    begin, end);
-        }
-        for (int n = 0; n < 4 && own < rows; n++)
-            for (int k = n > begin ? n : begin; k < end; k++) {
-                const int64_t j = own + k - n;
-                if (j >= 0 && j < rows) w[j * w_row + l + k] += times * near[n][k];
-            }
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_any, so that results round equally. */
-INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 4];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 4) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 4, 4, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* The keys of a block. */
-#define BLOCK_any 8
-
-/* The keys of half a block. */
-#define HALF_any 4
-
-/* The sums add this number of elements at a time. */
-#define ELEMENTS_any 128
-
-/* Numbers of that many elements:
-   - key: keys, decayed up to the last key of their block
-   - over: the decay over a block
-   The others belong to the current block:
-   - step: the decay from the key before to each key
-   - x: rows of queries, if queries have other logarithms than their keys: with the decay between the two
-   - row: these rows with the decay from the last key before the block
-   - late: the second half of the rows, with the decay from the first half's last key
-   - early: the first half of the keys, decayed up to the last of them */
-struct decayed_rows_any {
-    float key[32][ELEMENTS_any], over[32 / BLOCK_any][ELEMENTS_any], step[BLOCK_any][ELEMENTS_any],
-        x[BLOCK_any][ELEMENTS_any], row[BLOCK_any][ELEMENTS_any], late[HALF_any][ELEMENTS_any],
-            early[HALF_any][ELEMENTS_any];
-};
-
-/* Rows of float. `low` is what `high` loses by rounding, or NULL. */
-struct decay_logs_any {
-    const float *high, *low;
-    int64_t high_row, low_row;
-};
-
-/* Elements of one row of struct decay_logs_any. */
-struct decay_log_any {
-    vec_any high, low;
-};
-
-INLINE struct decay_log_any load_decay_log_any(const struct decay_logs_any *logs, int64_t row, int64_t t)
-{
-    return (struct decay_log_any){load_any(logs->high + row * logs->high_row + t),
-        logs->low ? load_any(logs->low + row * logs->low_row + t) : (vec_any){0}};
-}
-
-INLINE vec_any decay_between_any(const float scale, struct decay_log_any a, struct decay_log_any b)
-{
-    return exp2_any(((a.high - b.high) + (a.low - b.low)) * scale);
-}
-
-INLINE int64_t nearest_any(int64_t k, int64_t count) { return k < 0 ? 0 : k < count ? k : count - 1; }
-
-/* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
-   the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
-INLINE void decay_block_any(struct decayed_rows_any *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
-    int64_t rows, int64_t first, const float scale, const float *x, int64_t x_row, const struct decay_logs_any *a,
-    const float *y, int64_t y_row, const struct decay_logs_any *b, const int64_t after, const int same)
-{
-    for (int64_t i = 0; i < terms; i += 4) {
-        vec_any step[BLOCK_any], row[BLOCK_any], decay;
-        struct decay_log_any before = load_decay_log_any(b, nearest_any(j - 1, rows), t + i);
-        UNROLL for (int k = 0; k < BLOCK_any; k++) {
-            const struct decay_log_any log = load_decay_log_any(b, nearest_any(j + k, rows), t + i);
-            const int64_t l = nearest_any(j + k - first, lanes);
-            step[k] = decay_between_any(scale, log, before);
-            row[k] = load_any(x + l * x_row + t + i);
-            if (!same) {
-                const struct decay_log_any own = a->high ? load_decay_log_any(a, l, t + i)
-                                                       : load_decay_log_any(b, nearest_any(j + k + after, rows), t + i);
-                row[k] *= decay_between_any(scale, own, log);
-            }
-            store_any(part->step[k] + i, step[k]);
-            if (!same) store_any(part->x[k] + i, row[k]);
-            before = log;
-        }
-        decay = step[0];
-        UNROLL for (int k = 0; k < HALF_any; k++) {
-            store_any(part->row[k] + i, row[k] * decay);
-            if (k + 1 < HALF_any) decay *= step[k + 1];
-        }
-        vec_any late = step[HALF_any];
-        UNROLL for (int k = HALF_any; k < BLOCK_any; k++) {
-            const vec_any faded = row[k] * late;
-            store_any(part->late[k - HALF_any] + i, faded);
-            store_any(part->row[k] + i, faded * decay);
-            if (k + 1 < BLOCK_any) late *= step[k + 1];
-        }
-        store_any(part->over[j / BLOCK_any] + i, decay * late);
-        decay = splat_any(1);
-        UNROLL for (int k = HALF_any - 1; k >= 0; k--) {
-            const vec_any faded = load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay;
-            store_any(part->early[k] + i, faded);
-            store_any(part->key[j + k] + i, faded * late);
-            decay *= step[k];
-        }
-        decay = splat_any(1);
-        UNROLL for (int k = BLOCK_any - 1; k >= HALF_any; k--) {
-            store_any(part->key[j + k] + i, load_any(y + nearest_any(j + k, rows) * y_row + t + i) * decay);
-            decay *= step[k];
-        }
-    }
-}
-
-/* Where sums of pairs are stored, and which. */
-struct decayed_pairs_any {
-    float *w;
-    int64_t w_query, w_key, lanes, rows, first;
-    float times;
-};
-
-/* Adds the sums of HALF_any queries, from l on, with HALF_any keys, from j on, where there are such pairs. */
-INLINE void add_decayed_any(const struct decayed_pairs_any *to, int64_t l, int64_t j, const float *sum)
-{
-    float *const w = to->w + l * to->w_query + j * to->w_key;
-    if (l >= 0 && l + HALF_any <= to->lanes && j + HALF_any <= to->rows && j + HALF_any - 1 <= to->first + l)
-        UNROLL for (int r = 0; r < HALF_any; r++)
-            UNROLL for (int k = 0; k < HALF_any; k++)
-                w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
-    else
-        for (int r = 0; r < HALF_any; r++)
-            for (int k = 0; k < HALF_any; k++)
-                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
-                    w[r * to->w_query + k * to->w_key] += to->times * sum[r * HALF_any + k];
-}
-
-/* sum[r][k] = the sum over elements of x[r] * y[k], for HALF_any rows of each */
-INLINE void decayed_products_any(int64_t terms, float (*x)[ELEMENTS_any], float (*y)[ELEMENTS_any], float *sum)
-{
-    const int some = 16 > 16 ? HALF_any : HALF_any / 2;
-    for (int first = 0; first < HALF_any; first += some) {
-        vec_any s[HALF_any * HALF_any];
-        UNROLL for (int k = 0; k < some * HALF_any; k++) s[k] = (vec_any){0};
-        for (int64_t i = 0; i < terms; i += 4) {
-            vec_any key[HALF_any];
-            UNROLL for (int k = 0; k < HALF_any; k++) key[k] = load_any(y[k] + i);
-            UNROLL for (int r = 0; r < some; r++) {
-                const vec_any row = load_any(x[first + r] + i);
-                UNROLL for (int k = 0; k < HALF_any; k++) s[r * HALF_any + k] += row * key[k];
-            }
-        }
-        UNROLL for (int k = 0; k < some * HALF_any; k += 4)
-            store_any(sum + first * HALF_any + k, lane_sums_any(s + k));
-    }
-}
-
-/* Rows of float. Row r is row nearest_any(first + r, count) of `row`. */
-struct near_rows_any {
-    const float *row;
-    int64_t step, first, count;
-};
-
-INLINE vec_any load_near_any(const struct near_rows_any *x, int r, int64_t i)
-{
-    return load_any(x->row + nearest_any(x->first + r, x->count) * x->step + i);
-}
-
-/* Like decayed_products_any, for queries at the same keys: only for k <= r, with the decays from each key to the next
-   one. */
-INLINE void decayed_own_any(int64_t terms, struct near_rows_any x, struct near_rows_any y, float (*step)[ELEMENTS_any],
-    float *sum)
-{
-    vec_any s[HALF_any * HALF_any];
-    UNROLL for (int k = 0; k < HALF_any * HALF_any; k++) s[k] = (vec_any){0};
-    for (int64_t i = 0; i < terms; i += 4) {
-        vec_any key[HALF_any], fade[HALF_any];
-        UNROLL for (int k = 0; k < HALF_any; k++) {
-            key[k] = load_near_any(&y, k, i);
-            fade[k] = load_any(step[k] + i);
-        }
-        UNROLL for (int r = 0; r < HALF_any; r++) {
-            vec_any row = load_near_any(&x, r, i);
-            UNROLL for (int k = r; k >= 0; k--) {
-                s[r * HALF_any + k] += row * key[k];
-                row *= fade[k];
-            }
-        }
-    }
-    UNROLL for (int k = 0; k < HALF_any * HALF_any; k += 4) store_any(sum + k, lane_sums_any(s + k));
-}
-
-/* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
-INLINE void add_block_any(struct decayed_rows_any *part, const struct decayed_pairs_any *to, int64_t j, int64_t t,
-    int64_t terms, const float *x, int64_t x_row, const float *y, int64_t y_row, const int same)
-{
-    float sum[HALF_any * HALF_any];
-    const int64_t l = j - to->first;
-    for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any) {
-        const struct near_rows_any keys = {y + t, y_row, j + h, to->rows}, made = {part->x[h], ELEMENTS_any, 0,
-            HALF_any},
-                                 given = {x + t, x_row, l + h, to->lanes};
-        decayed_own_any(terms, same ? given : made, keys, part->step + h, sum);
-        add_decayed_any(to, l + h, j + h, sum);
-    }
-    if (j + HALF_any < to->rows) {
-        decayed_products_any(terms, part->late, part->early, sum);
-        add_decayed_any(to, l + HALF_any, j, sum);
-    }
-    for (int64_t from = j - BLOCK_any; from >= 0; from -= BLOCK_any) {
-        for (int h = 0; h < BLOCK_any && j + h < to->rows; h += HALF_any)
-            for (int k = 0; k < BLOCK_any; k += HALF_any) {
-                decayed_products_any(terms, part->row + h, part->key + from + k, sum);
-                add_decayed_any(to, l + h, from + k, sum);
-            }
-        for (int r = 0; r < BLOCK_any && from > 0; r++)
-            for (int64_t i = 0; i < terms; i += 4)
-                store_any(part->row[r] + i, load_any(part->row[r] + i) * load_any(part->over[from / BLOCK_any] + i));
-    }
-}
-
-/* Computes w[l][j] += times * (sum over t of x[l][t] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))) for the keys
-   j <= first + l, j < rows. `steps` is a multiple of 4. If a is NULL, a[l] is the row of b that is nearest to
-   first + l + after. */
-INLINE void decayed_rows_any(int64_t lanes, int64_t rows, const int64_t steps, int64_t first, const float times,
-    const float scale, const float *x, int64_t x_row, const float *a, int64_t a_row, const float *a_low,
-    int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row, const float *b_low,
-    int64_t b_low_row, const int64_t after, float *w, const int64_t w_query, const int64_t w_key)
-{
-    struct decayed_rows_any part;
-    const struct decay_logs_any of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
-    const struct decayed_pairs_any to = {w, w_query, w_key, lanes, rows, first, times};
-    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
-    for (int64_t t = 0; t < steps; t += ELEMENTS_any) {
-        const int64_t terms = min(steps - t, ELEMENTS_any);
-        for (int64_t j = 0; j < rows && j < first + lanes; j += BLOCK_any) {
-            if (same)
-                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 1);
-            else
-                decay_block_any(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 0);
-            if (j + BLOCK_any > first) add_block_any(&part, &to, j, t, terms, x, x_row, y, y_row, same);
-        }
-    }
-    for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
-        for (int64_t j = 0; j < rows; j++) {
-            vec_any sum = {0};
-            for (int64_t t = 0; t < steps; t += 4) {
-                const struct decay_log_any own = a ? load_decay_log_any(&of_rows, l, t)
-                                                 : load_decay_log_any(&of_keys, rows - 1, t);
-                sum += load_any(x + l * x_row + t) * load_any(y + j * y_row + t) *
-                    decay_between_any(scale, own, load_decay_log_any(&of_keys, j, t));
-            }
-            w[l * w_query + j * w_key] += times * lane_sum_any(sum);
-        }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *a, const float *a_low,
-    const float *y, const float *b, const float *b_low, float *w)
-{
-    decayed_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, a, a_low, /*x_step=*/80, y, b,
-        b_low, /*y_step=*/288, w, /*w_row=*/80);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot3_any(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, /*a_step=*/64, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot4_any(int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot5_any(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
-    int64_t y_row, const float *b, const float *b_low, float *w)
-{
-    decayed_rows_any(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
-        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
-        w, /*w_query=*/32, /*w_key=*/1);
-}
-APART void dot6_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot7_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1, b,
-        b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void rwkv_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const log_decay_q_low = call->log_decay_q_low + b * call->log_decay_q_low_at.batch + (g * members + m)
-        * call->log_decay_q_low_at.head;
-    const int64_t log_decay_q_low_row = call->log_decay_q_low_at.row;
-    const float *const log_decay_q = call->log_decay_q + b * call->log_decay_q_at.batch + (g * members + m) *
-        call->log_decay_q_at.head;
-    const int64_t log_decay_q_row = call->log_decay_q_at.row;
-    const float *const log_decay_k_low = call->log_decay_k_low + b * call->log_decay_k_low_at.batch + (g * members + m)
-        * call->log_decay_k_low_at.head;
-    const int64_t log_decay_k_low_row = call->log_decay_k_low_at.row;
-    const float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const weight = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 92160); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 112640); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 133120); /* [d: 64, i: 64 of 80] */
-    float *const k_tile = (float *)(void *)(work + 153600); /* [d: 64, j: 288] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 227328); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 247808); /* [d: 64, j: 288] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 321536); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 342016); /* [d: 64, j: 288] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-    transpose_padded_any(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 80, 4);
-    /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
-    transpose_padded_any(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-        log_decay_q_low_tile, 80, 4);
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 288, 64);
-        /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 288,
-            64);
-        /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
-        transpose_padded_any(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 288, 64);
-        /* weight = 0.0f */
-        for (int64_t j = 0; j < j1 - j0; j++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(weight + j * 80 + i, splat_any(0.0f));
-            }
-        }
-        /* weight[j][i] += sum over d of k_tile * q_tile * a decay, for j up to the query's last key */
-        dot0_any(i1 - i0, j1 - j0, i0 + query_start - j0, q_tile, log_decay_q_tile, log_decay_q_low_tile, k_tile,
-            log_decay_k_tile, log_decay_k_low_tile, weight);
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), weight, 0.0f) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_0 = (i0 + i + lane_any) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(weight + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        load_any(weight + j * 80 + i), splat_any(0.0f)));
-                }
-            }
-        }
-        /* sum[e][i] += sum over j of v * weight */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any in_region[16] = {0};
-                if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                        mask_any);
-                }
-                add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, weight + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
-    }
-    /* sum = sum */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, load_any(sum + e * 80 + i));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void rwkv_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t f = f0; f < f1; f++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + f * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + f * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void rwkv_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const log_decay = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const log_decay_total = (float *)(void *)(part->work + 24576); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(part->work + 24832); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    float *const rate_tile = (float *)(void *)(part->work + 25088); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay = max(exp(rate_tile) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 4) {
-            const vec_any t_0 = max_any(exp_any(load_any(rate_tile + d)) * (-1.0f), splat_any(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(log_decay + j * 64 + d, t_0);
-            }
-        }
-        /* log_decay_total = 0.0f; log_decay_rest = 0.0f */
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(log_decay_total + d, splat_any(0.0f));
-            store_any(log_decay_rest + d, splat_any(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next = log_decay_total + log_decay; log_decay_rest = log_decay_rest + ((log_decay_total -
-               (log_decay_next - (log_decay ... */
-            for (int64_t d = 0; d < 64; d += 4) {
-                const vec_any log_decay_total_1 = load_any(log_decay_total + d);
-                const vec_any log_decay_3 = load_any(log_decay + (position0 - j0) * 64 + d);
-                const vec_any log_decay_next_new4 = log_decay_total_1 + log_decay_3;
-                const vec_any log_decay_rest_5 = load_any(log_decay_rest + d);
-                const vec_any t_6 = log_decay_next_new4 - log_decay_total_1;
-                const vec_any log_decay_rest_new7 = log_decay_rest_5 + ((log_decay_total_1 - (log_decay_next_new4 -
-                    t_6)) + (log_decay_3 - t_6));
-                store_any(log_decay_rest + d, log_decay_rest_new7);
-                store_any(log_decay_total + d, log_decay_next_new4);
-                store_any(log_decay_sum + (position0 - j0) * 64 + d, log_decay_next_new4);
-                store_any(log_decay_sum_low + (position0 - j0) * 64 + d, log_decay_rest_new7);
-            }
-        }
-        /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low - log_decay_sum_low)) *
-           1.442695f) */
-        for (int64_t f = 0; f < 64; f += 4) {
-            const vec_any log_decay_sum_8 = load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
-            const vec_any log_decay_sum_low_9 = load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(key_features + j * 64 + f, load_any(k + (j0 + j) * k_row + f) * exp2_any(((log_decay_sum_8 -
-                    load_any(log_decay_sum + j * 64 + f)) + (log_decay_sum_low_9 - load_any(log_decay_sum_low + j * 64 +
-                    f))) * 1.442695f));
-            }
-        }
-        /* state[f][e] = sum over j of key_features * v */
-        dot3_any(j1 - j0, key_features, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-        /* state_decay = log_decay_sum; state_decay_low = log_decay_sum_low */
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(state_decay + (chunk - chunk0) * 4224 + d, load_any(log_decay_sum + ((j1 - 1) - j0) * 64 + d));
-            store_any(state_decay_low + (chunk - chunk0) * 4224 + d,
-                load_any(log_decay_sum_low + ((j1 - 1) - j0) * 64 + d));
-        }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void rwkv_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)call;
-    (void)task;
-    const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
-           exp2((state_decay + state_decay_low) * 1.442695f), ... */
-        for (int64_t f = f0; f < f1; f += 4) {
-            const vec_any t_10 = load_any(state_decay + (chunk - chunk0) * 4224 + f) + load_any(state_decay_low + (chunk
-                - chunk0) * 4224 + f);
-            const vec_any t_11 = exp2_any(t_10 * 1.442695f);
-            const mask_any t_12 = t_11 < 0.5f;
-            store_any(kept_share + f, pick_any(t_12, t_11, splat_any(1.0f)));
-            store_any(lost_share + f, pick_any(t_12, splat_any(0.0f), -expm1_any(t_10)));
-        }
-        /* before = carried; carried = carried * kept_share; carried_compensation = carried_compensation * kept_share;
-           carried += state - ( ... */
-        for (int64_t f = f0; f < f1; f++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_13 = load_any(carried + f * 64 + e);
-                    const vec_any before_new14 = carried_13;
-                    const float kept_share_15 = kept_share[f];
-                    const vec_any carried_new16 = carried_13 * kept_share_15;
-                    store_any(carried + f * 64 + e, carried_new16);
-                    store_any(carried_compensation + f * 64 + e, load_any(carried_compensation + f * 64 + e) *
-                        kept_share_15);
-                    add_any(carried + f * 64 + e, carried_compensation + f * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + f * 64 + e) - (carried_new16 * lost_share[f]),
-                        splat_any(1));
-                    store_any(state + (chunk - chunk0) * 4224 + f * 64 + e, before_new14);
-                }
-            }
-        }
-    }
-}
-
-/* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-APART void rwkv_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t m = task % members;
-    const int64_t g = task / members % kv_heads;
-    const int64_t b = task / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
-    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
-    float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
-    float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d];
-    } else {
-        /* rate_tile_2 = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile_2[d] = rate_array[d * rate_array_stride_1];
-    }
-    if (n_k <= (chunk * 32)) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* result = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(result + i * 64 + e, splat_any(0.0f));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 4)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk * 32) + 32); j0 < j_end; j0 += 32) {
-        const int64_t j1 = min(j0 + 32, j_end);
-        /* log_decay_2 = max(exp(rate_tile_2) * -1.0f, -1e+04f) */
-        for (int64_t d = 0; d < 64; d += 4) {
-            const vec_any t_17 = max_any(exp_any(load_any(rate_tile_2 + d)) * (-1.0f), splat_any(-1e+04f));
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                store_any(log_decay_2 + j * 64 + d, t_17);
-            }
-        }
-        /* log_decay_total_2 = 0.0f; log_decay_rest_2 = 0.0f */
-        for (int64_t d = 0; d < 64; d += 4) {
-            store_any(log_decay_total_2 + d, splat_any(0.0f));
-            store_any(log_decay_rest_2 + d, splat_any(0.0f));
-        }
-        for (int64_t position0 = j0, position_end = j1; position0 < position_end; position0 += 1) {
-            const int64_t position1 = min(position0 + 1, position_end);
-            (void)position1;
-            /* log_decay_next_2 = log_decay_total_2 + log_decay_2; log_decay_rest_2 = log_decay_rest_2 +
-               ((log_decay_total_2 - (log_decay_next_ ... */
-            for (int64_t d = 0; d < 64; d += 4) {
-                const vec_any log_decay_total_2_18 = load_any(log_decay_total_2 + d);
-                const vec_any log_decay_2_19 = load_any(log_decay_2 + (position0 - j0) * 64 + d);
-                const vec_any log_decay_next_2_new20 = log_decay_total_2_18 + log_decay_2_19;
-                const vec_any log_decay_rest_2_21 = load_any(log_decay_rest_2 + d);
-                const vec_any t_22 = log_decay_next_2_new20 - log_decay_total_2_18;
-                const vec_any log_decay_rest_2_new23 = log_decay_rest_2_21 + ((log_decay_total_2_18 -
-                    (log_decay_next_2_new20 - t_22)) + (log_decay_2_19 - t_22));
-                store_any(log_decay_rest_2 + d, log_decay_rest_2_new23);
-                store_any(log_decay_total_2 + d, log_decay_next_2_new20);
-                store_any(log_decay_sum_2 + (position0 - j0) * 64 + d, log_decay_next_2_new20);
-                store_any(log_decay_sum_low_2 + (position0 - j0) * 64 + d, log_decay_rest_2_new23);
-            }
-        }
-        for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
-            ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
-            const int64_t i1 = min(i0 + 32, i_end);
-            /* query = q * select(chunk == 0, 1.0f, exp2((log_decay_sum_2 + log_decay_sum_low_2) * 1.442695f)) */
-            const int t_24 = chunk == 0;
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t f = 0; f < 64; f += 4) {
-                    store_any(query + i * 64 + f, load_any(q + (i0 + i) * q_row + f) * (t_24 ? splat_any(1.0f) :
-                        exp2_any((load_any(log_decay_sum_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f) + load_any(log_decay_sum_low_2 + (max(j0, min((i0 + i) + query_start,
-                        j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
-                }
-            }
-            /* sum_from_state[i][e] = sum over f of query * state */
-            dot4_any(i1 - i0, query, state + (chunk - chunk0) * 4224, sum_from_state);
-            /* weight = 0.0f */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    store_any(weight + i * 32 + j, splat_any(0.0f));
-                }
-            }
-            /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-            dot5_any(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row, k + j0 * k_row, k_row,
-                log_decay_sum_2, log_decay_sum_low_2, weight);
-            /* weight = select((j <= (i + query_start)) && ((chunk * 32) <= j), weight, 0.0f) */
-            const int64_t t_26 = chunk * 32;
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_25 = j0 + j + lane_any;
-                const ints_any t_27 = t_26 <= t_25;
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(weight + i * 32 + j, pick_any(__builtin_convertvector((t_25 <= ((i0 + i) + query_start)) &
-                        t_27, mask_any), load_any(weight + i * 32 + j), splat_any(0.0f)));
-                }
-            }
-            /* sum[i][e] = sum over j of weight * v */
-            if (__builtin_expect(!finite_any(v + j0 * v_row, v_row, j1 - j0, 64),
-                0)) { /* infinity and NaN affect only queries that see them */
-                dot6_any(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    mask_any in_region[8] = {0};
-                    const int64_t t_29 = (i0 + i) + query_start;
-                    const int64_t t_30 = chunk * 32;
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_28 = j0 + j + lane_any;
-                        in_region[j / 4] = __builtin_convertvector((t_28 <= t_29) & (t_30 <= t_28), mask_any);
-                    }
-                    add_seen_lanes_any(64, sum + i * 64, weight + i * 32, v + j0 * v_row, v_row, j1 - j0, in_region);
-                }
-            } else
-                dot7_any(i1 - i0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-            /* result = sum + sum_from_state */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                    UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                        store_any(result + i * 64 + e, load_any(sum + i * 64 + e) + load_any(sum_from_state + i * 64 +
-                            e));
-                    }
-                }
-            }
-            /* out = result */
-            for (int64_t i = 0; i < i1 - i0; i++) {
-                for (int64_t e = 0; e < 64; e += 4)
-                    __builtin_prefetch(out + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1, 2);
-                for (int64_t e = 0; e < 64; e++)
-                    out[(i0 + i) * out_row + e] = result[i * 64 + e];
-            }
-        }
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void rwkv_linear_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        rwkv_begin_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
-            for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                rwkv_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            rwkv_queries_any(call, task, part, iteration);
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void rwkv_terms_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const rate_array = call->params->rate + g * members * call->at.rate[0] + m * call->at.rate[0];
-    const int64_t rate_array_stride_1 = call->at.rate[1];
-    float *const result = (float *)(void *)(work + 0); /* [i: 64, d: 64] */
-    float *const log_decay_k = call->log_decay_k + b * call->log_decay_k_at.batch + (g * members + m) *
-        call->log_decay_k_at.head;
-    const int64_t log_decay_k_row = call->log_decay_k_at.row;
-    float *const rate_tile = (float *)(void *)(work + 16384); /* [d: 64] */
-    if (rate_array_stride_1 == 1) {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d];
-    } else {
-        /* rate_tile = rate_array, with zeros beyond the last row */
-        for (int64_t d = 0; d < 64; d++)
-            rate_tile[d] = rate_array[d * rate_array_stride_1];
-    }
-    /* result = max(exp(rate_tile) * -1.0f, -1e+04f) */
-    for (int64_t d = 0; d < 64; d += 4) {
-        const vec_any t_0 = max_any(exp_any(load_any(rate_tile + d)) * (-1.0f), splat_any(-1e+04f));
-        for (int64_t i = 0; i < i1 - i0; i++) {
-            store_any(result + i * 64 + d, t_0);
-        }
-    }
-    /* log_decay_k = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        for (int64_t d = 0; d < 64; d++)
-            log_decay_k[(i0 + i) * log_decay_k_row + d] = result[i * 64 + d];
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int own_sums; /* computes the prefix sums that it reads */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-};
-
-/* For many keys, version() chooses the linear form, because it takes less work. */
-static struct version version(int64_t n_k)
-{
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160,
-            .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v4, .tile = 64, .own = 415744, .of_pair = 128};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (n_k >= 49) return (struct version){.head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160,
-            .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = rwkv_rows_v3, .tile = 64, .own = 415744, .of_pair = 128};
-    }
-#endif
-    if (n_k >= 49) return (struct version){.head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160,
-        .in_keys = 1, .own_sums = 1, .shared = 32768, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = rwkv_rows_any, .tile = 64, .own = 415744, .of_pair = 128};
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own + v->shared + v->slots * v->slot;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t rwkv_params_size(void)
-{
-    return 0;
-}
-
-int rwkv_params_init(struct rwkv_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct rwkv_params){0};
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct rwkv_params *const params = call->params;
-    const struct rwkv_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.rate, given ? given->rate : NULL, (const int64_t[]){p->heads, 64}, 2,
-            params->rate, sizeof *params->rate);
-
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct rwkv_params *const params = call->params;
-    if (!params || !params->rate) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
-static size_t max_bytes_a_thread(int64_t n_k)
-{
-    static const int64_t from[] = {0, 49};
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version v = version(from[k]);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-/* ==== prefix sums: sums of terms up to the position of a query or key ==== */
-static struct version terms_version(void)
-{
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = rwkv_terms_v4, .tile = 64, .own = 16640, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = rwkv_terms_v3, .tile = 64, .own = 16640, .of_pair = 128};
-#endif
-    return (struct version){.rows = rwkv_terms_any, .tile = 64, .own = 16640, .of_pair = 128};
-}
-
-/* Returns the bytes of an array with a row per position and head. */
-static size_t prefix_rows(const struct attn_problem *p, int64_t n)
-{
-    const size_t of_heads = bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads);
-    return whole_lines(bytes_times(of_heads, n));
-}
-
-/* Returns the number of rows of a head's sums. */
-static int64_t rows_of_sums(const struct attn_problem *p) { return p->n_k; }
-
-/* Returns the bytes of the prefix sums and of their low parts, which have the rounding errors. */
-static size_t prefix_bytes(const struct attn_problem *p)
-{
-    return bytes_times(bytes_plus(prefix_rows(p, p->n_q), prefix_rows(p, rows_of_sums(p))), 2);
-}
-
-/* Returns whether each query is at the position of a key, so that queries need no arrays. */
-static int queries_at_keys(const struct attn_problem *p) { return !p->query_start && p->n_q <= p->n_k; }
-
-/* Sets pointers and strides of the prefix sums, which begin at `at`. */
-static void set_prefix_sums(struct call *call, unsigned char *at)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t rows = rows_of_sums(p);
-    const size_t of_queries = prefix_rows(p, p->n_q), of_keys = prefix_rows(p, rows);
-    const struct attn_strides queries = {p->heads * p->n_q * 64, p->n_q * 64, 64},
-        keys = {p->heads * rows * 64, rows * 64, 64};
-    call->log_decay_q = (float *)(void *)at;
-    call->log_decay_q_low = (float *)(void *)(at + of_queries);
-    call->log_decay_k = call->log_decay_chunk = (float *)(void *)(at + 2 * of_queries);
-    call->log_decay_k_low = call->log_decay_chunk_low = (float *)(void *)(at + 2 * of_queries + of_keys);
-    call->log_decay_q_at = call->log_decay_q_low_at = queries;
-    call->log_decay_k_at = call->log_decay_k_low_at = call->log_decay_chunk_at = call->log_decay_chunk_low_at = keys;
-    if (!queries_at_keys(p)) return;
-    call->log_decay_q = call->log_decay_k + (p->n_k - p->n_q) * 64;
-    call->log_decay_q_low = call->log_decay_k_low + (p->n_k - p->n_q) * 64;
-    call->log_decay_q_at = call->log_decay_q_low_at = keys;
-}
-
-/* Adds x to high + low. `low` is the rounding error of `high`. */
-INLINE void add_to_sum(double *high, double *low, double x)
-{
-    const double sum = *high + x, added = sum - *high;
-    *low += (*high - (sum - added)) + (x - added);
-    *high = sum;
-}
-
-/* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
-   there are such arrays. */
-static void add_terms(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t n_q = call->p.n_q, n_k = call->p.n_k;
-    const int64_t rows = rows_of_sums(&call->p);
-    float *restrict const sum = call->log_decay_k + task * rows * 64,
-        *restrict const sum_low = call->log_decay_k_low + task * rows * 64,
-        *restrict const of_query = call->log_decay_q + task * n_q * 64,
-        *restrict const of_query_low = call->log_decay_q_low + task * n_q * 64;
-    (void)work;
-    double high[64] = {0}; /* has more digits than the two numbers that are stored */
-    for (int64_t t = 0; t < n_k; t++)
-        for (int64_t x = 0, at = t * 64; x < 64; x++, at++) {
-            high[x] += (double)sum[at];
-            sum[at] = (float)high[x];
-            sum_low[at] = (float)(high[x] - (double)sum[at]);
-        }
-    if (queries_at_keys(&call->p)) return;
-    const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
-    for (int64_t i = 0; i < n_q; i++) {
-        const int64_t at = i * 64, from = min(first + i, n_k - 1) * 64;
-        for (int64_t x = 0; x < 64 && from < 0; x++) of_query[at + x] = of_query_low[at + x] = 0;
-        for (int64_t x = 0; x < 64 && from >= 0; x++) {
-            of_query[at + x] = sum[from + x];
-            of_query_low[at + x] = sum_low[from + x];
-        }
-    }
-}
-
-/* Returns the workspace of a thread, in bytes, for computing prefix sums and corrected values. */
-static size_t first_bytes_a_thread(void)
-{
-    size_t bytes = 0;
-    const struct version terms = terms_version();
-    bytes = bytes_a_thread(&terms);
-    return bytes;
-}
-
-/* Returns the bytes of the workspace that all threads of a call share. `sums` has the sizes of the prefix sums. It is
-   NULL if the call reads none. */
-static size_t call_bytes(const struct attn_problem *p, const struct attn_problem *sums)
-{
-    size_t bytes = 0;
-    (void)p;
-    (void)sums;
-    if (sums) bytes = bytes_plus(bytes, prefix_bytes(sums));
-    return bytes;
-}
-
-/* Returns whether all versions for n_k keys compute the prefix sums that they read, so that the workspace has none. */
-static int own_sums(int64_t n_k)
-{
-    return version(n_k).own_sums;
-}
-
-/* Returns what call_bytes returns for forward. There is room for the prefix sums of each call with fewer keys, and at
-   most as many queries as keys. */
-static size_t forward_bytes(const struct attn_problem *problem)
-{
-    struct attn_problem sums = *problem;
-    const int64_t keys = after_keys(problem) ? 0 : problem->n_k;
-    if (!own_sums(keys)) return call_bytes(problem, problem);
-    sums.n_k = -1;
-    static const int64_t from[] = {0, 49, INT64_MAX};
-    for (size_t k = 0; k + 1 < sizeof from / sizeof *from; k++) {
-        int64_t last = problem->n_k; /* the last number of keys with the versions for from[k] */
-        for (size_t next = 0; next < sizeof from / sizeof *from; next++)
-            if (from[next] > from[k]) last = min(last, from[next] - 1);
-        if (from[k] <= problem->n_k && !own_sums(from[k])) sums.n_k = max(sums.n_k, last);
-    }
-    sums.n_q = min(sums.n_q, sums.n_k);
-    return call_bytes(problem, sums.n_k < 0 ? NULL : &sums);
-}
-
-size_t rwkv_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = forward_bytes(problem), bytes = first_bytes_a_thread();
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows || v->head;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-/* Subnormal numbers are taken for 0: products of decays are often subnormal, and x86 processors compute with such
-   numbers up to 100 times slower. */
-enum { SUBNORMALS_ARE_ZERO = 1 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
-    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
-static int make_prefix_sums(const struct call *call, int threads, unsigned char *work, size_t bytes)
-{
-    const struct version terms = terms_version(), sums = {.rows = add_terms, .tile = -1, .of_token = 8};
-    struct call of_keys = *call;
-    of_keys.p.n_q = call->p.n_k; /* one term for each key */
-    const int error = run(&of_keys, &terms, threads, work, bytes);
-    return error ? error : run(call, &sums, threads, work, bytes);
-}
-
-int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *params, const float *q, const float *k,
-    const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p));
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const struct attn_problem *const sums = this.own_sums ? NULL : &call.p;
-    const size_t shared = call_bytes(&call.p, sums);
-    const size_t bytes = bytes_a_thread(&this);
-    size_t max_bytes = first_bytes_a_thread();
-    if (max_bytes_a_thread(problem->n_k) > max_bytes) max_bytes = max_bytes_a_thread(problem->n_k);
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    int failed = 0;
-    unsigned char *first = (unsigned char *)workspace;
-    const struct version terms = terms_version();
-    if (!runs(&terms)) return ATTN_EMACHINE;
-    if (sums) {
-        set_prefix_sums(&call, first);
-        failed = make_prefix_sums(&call, threads, work, bytes_a_thread(&terms));
-        first += prefix_bytes(&call.p);
-    }
-    (void)first;
-    return failed ? failed : run(&call, &this, threads, work, bytes);
-}
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 288
+#define DECAYED_KEYS 32
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"rate", ATTN_F32, 2, {ATTN_HEADS, 64}, offsetof(struct rwkv_params, rate), 0, offsetof(struct rwkv_strides, rate),
         0, 0, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return rwkv_params_init((struct rwkv_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "rate", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {-1, 0, -1}},
+    {.name = "log_decay_q", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_q_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_k", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_k_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_chunk", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+    {.name = "log_decay_chunk_low", .access = {ACCESS_NONE, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS,
+        .origin = FROM_LIBRARY},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD, .from = 49,
+     .head = rwkv_linear_v4, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = rwkv_rows_v4, .tile = 64, .own = 415744, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = rwkv_terms_v4, .tile = 64, .own = 16640, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD, .from = 49,
+     .head = rwkv_linear_v3, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = rwkv_rows_v3, .tile = 64, .own = 415744, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = rwkv_terms_v3, .tile = 64, .own = 16640, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD, .from = 49,
+     .head = rwkv_linear_any, .tile = -1, .own = 49408, .of_token = 4160, .in_keys = 1, .own_sums = 1, .shared = 32768,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = rwkv_rows_any, .tile = 64, .own = 415744, .of_pair = 128},
+    {.role = RUN_TERMS,
+     .rows = rwkv_terms_any, .tile = 64, .own = 16640, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "rwkv", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct rwkv_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct rwkv_params, strides),
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .prefix_row = 64,
+    .sum_tokens = 512,
+    .prefix = {ARRAY_log_decay_q, ARRAY_log_decay_q_low, ARRAY_log_decay_k, ARRAY_log_decay_k_low,
+        ARRAY_log_decay_chunk, ARRAY_log_decay_chunk_low, NO_ARRAY, NO_ARRAY, NO_ARRAY},
+    .solution = -1,
+};
+
+/* ==== the interface ==== */
+size_t rwkv_params_size(void) { return attn_call_params_size(&kernel); }
+int rwkv_params_init(struct rwkv_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t rwkv_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+int rwkv_forward(const struct attn_problem *problem, const struct rwkv_params *params, const float *q, const float *k,
+    const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return rwkv_forward(problem, (const struct rwkv_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel rwkv_kernel = {
     .name = "rwkv", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct rwkv_params),
-    .params_size = rwkv_params_size, .params_init = params_init_any, .workspace = rwkv_workspace,
-    .forward = forward_any,
+    .params_size = rwkv_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = rwkv_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct rwkv_params, strides), .strides_bytes = sizeof(struct rwkv_strides),
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

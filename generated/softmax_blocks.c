@@ -29,15 +29,239 @@
      x86-64-v3  quadratic tiles of 64 queries and 288 keys; 155968 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 288 keys; 155968 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  softmax_blocks_rows_v4
-     x86-64-v3  softmax_blocks_rows_v3
-     generic    softmax_blocks_rows_any
-     choice     the version that this machine runs
+   Contents:
+     loops      softmax_blocks_rows
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  softmax_blocks_workspace, softmax_blocks_forward, softmax_blocks_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp softmax_blocks.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/draw.h>
+#include <attnrt/kernel/product.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_blocks_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const int32_t *const blocks = (const int32_t *)call->array[ARRAY_blocks].at;
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * 80 + i, T(splat)(0.0f));
+        }
+    }
+    /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
+    struct attn_draw drawn_0 = {
+        .count = 16,
+        .first = (i0 - floor_mod(i0, 64)) / 64,
+        .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
+        .list = (int64_t *)(void *)(work + 154624)};
+    attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
+        drawn_0.first) * 16);
+    /* the ranges of j that some query of the tile may see */
+    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
+    int64_t j_ranges = 0;
+    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
+    j_ranges = attn_union(j_range, j_ranges, 0, n_k);
+    /* the ranges that every query of the tile sees */
+    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
+    int64_t j_insides = 0;
+    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
+    j_insides = attn_union(j_inside, j_insides, 0, n_k);
+    for (int64_t piece = 0; piece < j_ranges; piece++) {
+        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
+            const int64_t j1 = min(j0 + 288, j_end);
+            /* score[j][i] = sum over d of k * q_tile */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+                out + i0 * out_row, out_row, results);
+            results = 0;
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max + i, T(load)(row_max + i));
+            }
+            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
+                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
+                   64)) / 64, ((b * (kv_heads * membe ... */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_0 = i0 + i + T(lane);
+                    const T(ints) t_1 = t_0 + query_start;
+                    const T(ints) r2 = t_0 % 64;
+                    const T(ints) t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_1,
+                            T(mask)) & T(drawn)(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
+                            T(load)(score + j * 80 + i), T(splat)(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+#if OF(1, 0, 0)
+                T(vec) row_max_in[4];
+#else
+                T(vec) row_max_in[2][2];
+#endif
+                UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                    row_max_in[vector] = T(load)(row_max + i);
+#else
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
+#endif
+                }
+#if OF(1, 0, 0)
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                        row_max_in[vector] = T(max)(row_max_in[vector], T(load)(score + j * 80 + i));
+#else
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain],
+                                T(load)(score + j * 80 + i));
+                        }
+#endif
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                    T(store)(row_max + i, row_max_in[vector]);
+#else
+                    T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+#endif
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_4 = T(load)(old_max + i);
+                const T(vec) old_max_new5 = T(exp2)(old_max_4 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new5);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new5);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new5);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_7 = T(load)(row_max + i);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_6 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new8 = T(exp2)(score_6 - row_max_7);
+                    T(store)(score + j * 80 + i, score_new8);
+                    row_sum_in += score_new8;
+                }
+                T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !T(finite)(v + j0 * v_row, v_row,
+                j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(mask) in_region[OF(4, 8, 16)] = {0};
+                    if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(ints) t_9 = i0 + i + T(lane);
+                        const T(ints) r10 = t_9 % 64;
+                        const T(ints) block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
+                        in_region[i / LANES] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
+                            T(mask)) & T(drawn)(&drawn_0, &block12, t_11);
+                    }
+                    T(add_seen)(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
+                }
+            } else
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+        }
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_13 = T(load)(row_sum + i);
+        const T(mask) t_14 = row_sum_13 == 0.0f;
+        const T(vec) t_15 = 1.0f / row_sum_13;
+        for (int64_t e = 0; e < 64; e++) {
+            T(store)(sum + e * 80 + i, T(pick)(t_14, T(splat)(0.0f), T(load)(sum + e * 80 + i) * t_15));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "softmax_blocks.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -52,2075 +276,178 @@ extern int softmax_blocks_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
+#include <attnrt/kernel/masks.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct softmax_blocks_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_blocks
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* The minimum and maximum of ids in a range of positions. Positions before 0 have the id INT64_MIN. */
-struct ids {
-    int64_t min, max;
-};
-INLINE struct ids ids_of(const int32_t *id, int64_t from, int64_t to)
-{
-    int32_t first = INT32_MAX, last = INT32_MIN;
-    for (int64_t x = max(from, 0); x < to; x++) {
-        first = id[x] < first ? id[x] : first;
-        last = id[x] > last ? id[x] : last;
-    }
-    return (struct ids){from < 0 ? INT64_MIN : first, to <= 0 ? INT64_MIN : last};
-}
-/* Returns the id at position x of n. A position before 0 has the id INT64_MIN. A position after the last has the last
-   id. Lanes with such positions are not used. */
-INLINE int64_t id_at(const int32_t *id, int64_t x, int64_t n)
-{
-    x = min(x, n - 1);
-    return x < 0 ? INT64_MIN : id[x];
-}
-
-/* Returns whether rows from … to - 1 have an element that is at least `low` and below `end`. A row has n elements. */
-INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
-{
-    int any = 0;
-    for (int64_t k = from * n; k < to * n; k++) any |= id[k] >= low && id[k] < end;
-    return any;
-}
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "softmax_blocks.c"
+#endif
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-/* Returns for each lane k whether `draw` has drawn b for (*a)[k]. */
-TARGET_v4 INLINE mask_v4 drawn_v4(const struct attn_draw *draw, const ints_v4 *a, int64_t b)
-{
-    ints_v4 found = {0};
-    for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= *a == n;
-    return __builtin_convertvector(found, mask_v4);
-}
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_blocks_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
-        }
-    }
-    /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
-    struct attn_draw drawn_0 = {
-        .count = 16,
-        .first = (i0 - floor_mod(i0, 64)) / 64,
-        .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 154624)};
-    attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
-        drawn_0.first) * 16);
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
-    int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
-    j_ranges = attn_union(j_range, j_ranges, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
-    int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
-    j_insides = attn_union(j_inside, j_insides, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = min(j0 + 288, j_end);
-            /* score[j][i] = sum over d of k * q_tile */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-                out + i0 * out_row, out_row, results);
-            results = 0;
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(old_max + i, load_v4(row_max + i));
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
-                   64)) / 64, ((b * (kv_heads * membe ... */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_0 = i0 + i + lane_v4;
-                    const ints_v4 t_1 = t_0 + query_start;
-                    const ints_v4 r2 = t_0 % 64;
-                    const ints_v4 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 80 + i, pick_v4(__builtin_convertvector((j0 + j) <= t_1,
-                            mask_v4) & drawn_v4(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_v4(score + j * 80 + i), splat_v4(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-                vec_v4 row_max_in[4];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = load_v4(row_max + i);
-                }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                        row_max_in[vector] = max_v4(row_max_in[vector], load_v4(score + j * 80 + i));
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    store_v4(row_max + i, row_max_in[vector]);
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_4 = load_v4(old_max + i);
-                const vec_v4 old_max_new5 = exp2_v4(old_max_4 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new5);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new5);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new5);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_7 = load_v4(row_max + i);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_6 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new8 = exp2_v4(score_6 - row_max_7);
-                    store_v4(score + j * 80 + i, score_new8);
-                    row_sum_in += score_new8;
-                }
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v4(v + j0 * v_row, v_row,
-                j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[4] = {0};
-                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_9 = i0 + i + lane_v4;
-                        const ints_v4 r10 = t_9 % 64;
-                        const ints_v4 block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 16] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
-                            mask_v4) & drawn_v4(&drawn_0, &block12, t_11);
-                    }
-                    add_seen_v4(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_13 = load_v4(row_sum + i);
-        const mask_v4 t_14 = row_sum_13 == 0.0f;
-        const vec_v4 t_15 = 1.0f / row_sum_13;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_14, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_15));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-/* Returns for each lane k whether `draw` has drawn b for (*a)[k]. */
-TARGET_v3 INLINE mask_v3 drawn_v3(const struct attn_draw *draw, const ints_v3 *a, int64_t b)
-{
-    ints_v3 found = {0};
-    for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= *a == n;
-    return __builtin_convertvector(found, mask_v3);
-}
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_blocks_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
-        }
-    }
-    /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
-    struct attn_draw drawn_0 = {
-        .count = 16,
-        .first = (i0 - floor_mod(i0, 64)) / 64,
-        .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 154624)};
-    attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
-        drawn_0.first) * 16);
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
-    int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
-    j_ranges = attn_union(j_range, j_ranges, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
-    int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
-    j_insides = attn_union(j_inside, j_insides, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = min(j0 + 288, j_end);
-            /* score[j][i] = sum over d of k * q_tile */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-                out + i0 * out_row, out_row, results);
-            results = 0;
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(old_max + i, load_v3(row_max + i));
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
-                   64)) / 64, ((b * (kv_heads * membe ... */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_0 = i0 + i + lane_v3;
-                    const ints_v3 t_1 = t_0 + query_start;
-                    const ints_v3 r2 = t_0 % 64;
-                    const ints_v3 t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 80 + i, pick_v3(__builtin_convertvector((j0 + j) <= t_1,
-                            mask_v3) & drawn_v3(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_v3(score + j * 80 + i), splat_v3(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 80 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_4 = load_v3(old_max + i);
-                const vec_v3 old_max_new5 = exp2_v3(old_max_4 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new5);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new5);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new5);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_7 = load_v3(row_max + i);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_6 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new8 = exp2_v3(score_6 - row_max_7);
-                    store_v3(score + j * 80 + i, score_new8);
-                    row_sum_in += score_new8;
-                }
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_v3(v + j0 * v_row, v_row,
-                j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[8] = {0};
-                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_9 = i0 + i + lane_v3;
-                        const ints_v3 r10 = t_9 % 64;
-                        const ints_v3 block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 8] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
-                            mask_v3) & drawn_v3(&drawn_0, &block12, t_11);
-                    }
-                    add_seen_v3(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_13 = load_v3(row_sum + i);
-        const mask_v3 t_14 = row_sum_13 == 0.0f;
-        const vec_v3 t_15 = 1.0f / row_sum_13;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_14, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_15));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 288
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-/* Returns for each lane k whether `draw` has drawn b for (*a)[k]. */
-INLINE mask_any drawn_any(const struct attn_draw *draw, const ints_any *a, int64_t b)
-{
-    ints_any found = {0};
-    for (int64_t n = draw->first; n <= draw->last; n++)
-        if (attn_drawn(draw, n, b)) found |= *a == n;
-    return __builtin_convertvector(found, mask_any);
-}
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_blocks_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int32_t *const blocks = call->params->blocks;
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
-        }
-    }
-    /* drawn_0: the lists of 16 numbers given for each block that this tile touches */
-    struct attn_draw drawn_0 = {
-        .count = 16,
-        .first = (i0 - floor_mod(i0, 64)) / 64,
-        .last = (i1 - floor_mod(i1 - 1, 64) - 1) / 64,
-        .list = (int64_t *)(void *)(work + 154624)};
-    attn_draw_listed(&drawn_0, blocks + (((b * (kv_heads * members)) + (g * members) + m) * ((n_q + 63) / 64) +
-        drawn_0.first) * 16);
-    /* the ranges of j that some query of the tile may see */
-    struct attn_range *const j_range = (struct attn_range *)(void *)(work + 154944);
-    int64_t j_ranges = 0;
-    j_ranges += attn_drawn_ranges(&drawn_0, 64, 0, i1 + query_start, 0, j_range + j_ranges);
-    j_ranges = attn_union(j_range, j_ranges, 0, n_k);
-    /* the ranges that every query of the tile sees */
-    struct attn_range *const j_inside = (struct attn_range *)(void *)(work + 155456);
-    int64_t j_insides = 0;
-    j_insides += attn_drawn_ranges(&drawn_0, 64, 0, i0 + query_start + 1, 1, j_inside + j_insides);
-    j_insides = attn_union(j_inside, j_insides, 0, n_k);
-    for (int64_t piece = 0; piece < j_ranges; piece++) {
-        for (int64_t j0 = j_range[piece].from, j_end = j_range[piece].to; j0 < j_end; j0 += 288) {
-            const int64_t j1 = min(j0 + 288, j_end);
-            /* score[j][i] = sum over d of k * q_tile */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-                out + i0 * out_row, out_row, results);
-            results = 0;
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(old_max + i, load_any(row_max + i));
-            }
-            if (!attn_covers(j_inside, j_insides, j0, j1)) { /* the tile is partly outside the mask */
-                /* score = select((j <= (i + query_start)) && drawn((i - floormod(i, 64)) / 64, (j - floormod(j,
-                   64)) / 64, ((b * (kv_heads * membe ... */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_0 = i0 + i + lane_any;
-                    const ints_any t_1 = t_0 + query_start;
-                    const ints_any r2 = t_0 % 64;
-                    const ints_any t_3 = (t_0 - (r2 + (((r2 != 0) & ((r2 < 0) != (64 < 0))) & 64))) / 64;
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 80 + i, pick_any(__builtin_convertvector((j0 + j) <= t_1,
-                            mask_any) & drawn_any(&drawn_0, &t_3, ((j0 + j) - floor_mod(j0 + j, 64)) / 64),
-                            load_any(score + j * 80 + i), splat_any(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 80 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_4 = load_any(old_max + i);
-                const vec_any old_max_new5 = exp2_any(old_max_4 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new5);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new5);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new5);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_7 = load_any(row_max + i);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_6 = load_any(score + j * 80 + i);
-                    const vec_any score_new8 = exp2_any(score_6 - row_max_7);
-                    store_any(score + j * 80 + i, score_new8);
-                    row_sum_in += score_new8;
-                }
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect((!attn_covers(j_inside, j_insides, j0, j1)) && !finite_any(v + j0 * v_row, v_row,
-                j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[16] = {0};
-                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    const int64_t t_11 = ((j0 + j) - floor_mod(j0 + j, 64)) / 64;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_9 = i0 + i + lane_any;
-                        const ints_any r10 = t_9 % 64;
-                        const ints_any block12 = (t_9 - (r10 + (((r10 != 0) & ((r10 < 0) != (64 < 0))) & 64))) / 64;
-                        in_region[i / 4] = __builtin_convertvector((j0 + j) <= (t_9 + query_start),
-                            mask_any) & drawn_any(&drawn_0, &block12, t_11);
-                    }
-                    add_seen_any(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-                }
-            } else
-                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_13 = load_any(row_sum + i);
-        const mask_any t_14 = row_sum_13 == 0.0f;
-        const vec_any t_15 = 1.0f / row_sum_13;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_14, splat_any(0.0f), load_any(sum + e * 80 + i) * t_15));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-};
-
-static struct version version(int64_t n_k)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_blocks_rows_v4, .tile = 64, .own = 155968, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_blocks_rows_v3, .tile = 64, .own = 155968, .of_pair = 128};
-#endif
-    return (struct version){.rows = softmax_blocks_rows_any, .tile = 64, .own = 155968, .of_pair = 128};
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-size_t softmax_blocks_params_size(void)
-{
-    return 0;
-}
-
-int softmax_blocks_params_init(struct softmax_blocks_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct softmax_blocks_params){0};
-    return 0;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct softmax_blocks_params *const params = call->params;
-    if (!params || !params->blocks) return ATTN_EPARAM;
-    return 0;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t softmax_blocks_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    const struct version this = version(problem->n_k);
-    if (bytes_a_thread(&this) > bytes) bytes = bytes_a_thread(&this);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows != NULL;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        for (; task - first < job->alone; task = take_task(w)) this->rows(job->call, task - first, own);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    (void)threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-int softmax_blocks_forward(const struct attn_problem *problem, const struct softmax_blocks_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p));
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = bytes;
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    return run(&call, &this, threads, work, bytes);
-}
-
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"blocks", ATTN_I32, 4, {ATTN_BATCH, ATTN_HEADS, ATTN_BLOCKS(ATTN_N_Q, 64), 16},
         offsetof(struct softmax_blocks_params, blocks), 0, ATTN_CONTIGUOUS, 0, 0, ATTN_LISTS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return softmax_blocks_params_init((struct softmax_blocks_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "blocks", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_I32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {0, 1, -1}, .of_sequences = 1},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD,
+     .rows = softmax_blocks_rows_v4, .tile = 64, .own = 155968, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD,
+     .rows = softmax_blocks_rows_v3, .tile = 64, .own = 155968, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD,
+     .rows = softmax_blocks_rows_any, .tile = 64, .own = 155968, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "softmax_blocks", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct softmax_blocks_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+};
+
+/* ==== the interface ==== */
+size_t softmax_blocks_params_size(void) { return attn_call_params_size(&kernel); }
+int softmax_blocks_params_init(struct softmax_blocks_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t softmax_blocks_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+int softmax_blocks_forward(const struct attn_problem *problem, const struct softmax_blocks_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return softmax_blocks_forward(problem, (const struct softmax_blocks_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel softmax_blocks_kernel = {
     .name = "softmax_blocks", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_blocks_params),
-    .params_size = softmax_blocks_params_size, .params_init = params_init_any, .workspace = softmax_blocks_workspace,
-    .forward = forward_any,
+    .params_size = softmax_blocks_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = softmax_blocks_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 64, .names_heads = 1,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 64, .names_heads = 1, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

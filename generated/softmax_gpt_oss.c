@@ -41,23 +41,2382 @@
      136704 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 244480 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  softmax_gpt_oss_rows_v4, softmax_gpt_oss_few_v4, softmax_gpt_oss_saved_v4, softmax_gpt_oss_row_sums_v4,
-     softmax_gpt_oss_dk_dv_sum_0_v4, softmax_gpt_oss_sums2_v4, softmax_gpt_oss_dq_v4, softmax_gpt_oss_totals1_v4,
-     softmax_gpt_oss_prepare_v4, softmax_gpt_oss_extend_v4, softmax_gpt_oss_extend_few_v4
-     x86-64-v3  softmax_gpt_oss_rows_v3, softmax_gpt_oss_few_v3, softmax_gpt_oss_saved_v3, softmax_gpt_oss_row_sums_v3,
-     softmax_gpt_oss_dk_dv_sum_0_v3, softmax_gpt_oss_sums2_v3, softmax_gpt_oss_dq_v3, softmax_gpt_oss_totals1_v3,
-     softmax_gpt_oss_prepare_v3, softmax_gpt_oss_extend_v3, softmax_gpt_oss_extend_few_v3
-     generic    softmax_gpt_oss_rows_any, softmax_gpt_oss_few_any, softmax_gpt_oss_saved_any,
-     softmax_gpt_oss_row_sums_any, softmax_gpt_oss_dk_dv_sum_0_any, softmax_gpt_oss_sums2_any, softmax_gpt_oss_dq_any,
-     softmax_gpt_oss_totals1_any, softmax_gpt_oss_prepare_any, softmax_gpt_oss_extend_any,
-     softmax_gpt_oss_extend_few_any
-     choice     the version that this machine runs
+   Contents:
+     loops      softmax_gpt_oss_rows, softmax_gpt_oss_few, softmax_gpt_oss_saved, softmax_gpt_oss_row_sums,
+     softmax_gpt_oss_dk_dv_sum_0, softmax_gpt_oss_sums2, softmax_gpt_oss_dq, softmax_gpt_oss_totals1,
+     softmax_gpt_oss_prepare, softmax_gpt_oss_extend, softmax_gpt_oss_extend_few
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  softmax_gpt_oss_workspace, softmax_gpt_oss_forward, softmax_gpt_oss_backward, softmax_gpt_oss_extend,
      softmax_gpt_oss_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp softmax_gpt_oss.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+#define S(name) T(name)
+#define AT_ONCE 16
+#if OF(1, 0, 1)
+#define EARLY 1
+#endif
+#define EARLY_FOR_SEVERAL OF(32, 32, 64)
+#define SEVERAL_FROM OF(9, 2, 2)
+#if OF(1, 0, 0)
+#define SOONER 1
+#endif
+#define PAGED 1
+#include <attnrt/kernel/stored.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64,
+        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/1, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early)
+#else
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_fetched)(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, /*after=*/NULL);
+#endif
+#if OF(0, 1, 0)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*after=*/NULL);
+#endif
+#if OF(0, 0, 1)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, /*after=*/NULL);
+#endif
+}
+TARGET APART void T(dot6)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144,
+        b, /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL);
+}
+TARGET APART void T(dot7)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0,
+        /*result_width=*/0, /*results=*/0);
+}
+TARGET APART void T(dot8)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot9)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot10)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/OF(272, 272, 144), /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
+        /*compensation=*/NULL);
+}
+TARGET APART void T(dot11)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/OF(272, 272,
+        144), /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+TARGET APART void T(dot12)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144,
+        /*a_step=*/1, b, /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/3, /*factor=*/NULL,
+        compensation);
+}
+TARGET APART void T(dot13)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, /*b_step=*/OF(272, 272, 144), c, /*c_row=*/OF(272, 272, 144), /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot14)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
+        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL,
+        next, next_row, /*width=*/64, result, result_row, /*result_width=*/64, results);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot15)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    int64_t early, const float *after)
+#else
+TARGET APART void T(dot15)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early, after);
+#endif
+#if OF(0, 1, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, after);
+#endif
+#if OF(0, 0, 1)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot16)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early, const float *after)
+#else
+TARGET APART void T(dot16)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_fetched)(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
+#endif
+#if OF(0, 1, 0)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
+#endif
+#if OF(0, 0, 1)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, after);
+#endif
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + OF(256, 256, 128) - 1) / OF(256, 256, 128), i0 = (tiles - 1 - task % tiles) * OF(256,
+        256, 128),
+        i1 = min(i0 + OF(256, 256, 128), n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0] + m * call->array[ARRAY_sink_array].stride[0];
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: OF(32, 16, 16), OF(8, 16, 8) times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: OF(32, 16, 16)] */
+    float *const all_row_max = (float *)(void *)(work + OF(90112, 90112, 57344)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const old_max = (float *)(void *)(work + OF(6144, 3072, 3072)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum = (float *)(void *)(work + OF(91136, 91136, 57856)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + OF(92160, 92160, 58368)); /* [i: OF(32, 16, 16),
+        OF(8, 16, 8) times] */
+    float *const all_sum = (float *)(void *)(work + OF(93184, 93184, 58880)); /* [e: 64, i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const all_sum_compensation = (float *)(void *)(work + OF(158720, 158720, 91648)); /* [e: 64, i: OF(32, 16,
+        16), OF(8, 16, 8) times] */
+    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: OF(32, 16, 16)] */
+    float *const query_scale = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [i: OF(32, 16, 16)] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
+        (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
+    float *const k_tile = (float *)(void *)(work + OF(224256, 224256, 124416)); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+        const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+        float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        /* q_tile = q, with zeros beyond the last row */
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                T(store)(query_cos + t * OF(32, 16, 16) + i, T(cos)(&angle1));
+                const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
+                    16) + i) * T(load)(query_cos + (d % 32) * OF(32, 16,
+                    16) + i)) + ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * OF(32, 16,
+                    16) + i) * T(load)(query_sin + (d % 32) * OF(32, 16,
+                    16) + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(row_max + i, T(splat)(-FLT_MAX));
+            T(store)(row_sum + i, T(splat)(0.0f));
+            T(store)(row_sum_compensation + i, T(splat)(0.0f));
+        }
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(sum + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+                T(store)(sum_compensation + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_3 = j0 + j + T(lane);
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 48 + j, T(cos)(&angle4));
+                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 48 + j, T(sin)(&angle5));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key + d * 48 + j, (T(load)(k_tile + d * 48 + j) * T(load)(key_cos + (d % 32) * 48 + j)) +
+                    ((T(load)(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * T(load)(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
+                16);
+            float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024,
+                1024);
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max + i, T(load)(row_max + i));
+            }
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_7 = t_6 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((t_7 <= (j0 + j)) &
+                            ((j0 + j) <= t_6), T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32,
+                                16, 16) + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_8 = T(load)(old_max + i);
+                const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new9);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new9);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new9);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_11 = T(load)(row_max + i);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_10 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new12 = T(exp2)(score_10 - row_max_11);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new12);
+                    row_sum_in += score_new12;
+                }
+                T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+            }
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !T(finite)(v + j0
+                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(mask) in_region[OF(2, 2, 4)] = {0};
+                    if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(ints) t_13 = (i0 + i + T(lane)) + query_start;
+                        in_region[i / LANES] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <=
+                            t_13), T(mask));
+                    }
+                    T(add_seen)(64, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
+                        in_region, i1 - i0);
+                }
+            } else
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                    sum_compensation);
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_15 = sink_array[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_14 = T(load)(row_max + i);
+                const T(vec) t_16 = T(max_nan)(row_max_14, T(splat)(t_15));
+                const T(vec) t_17 = T(exp2)(row_max_14 - t_16);
+                const T(vec) t_18 = (T(load)(row_sum + i) * t_17) + T(exp2)(t_15 - t_16);
+                const T(mask) t_19 = t_18 == 0.0f;
+                const T(vec) t_20 = 1.0f / t_18;
+                for (int64_t e = 0; e < 64; e++) {
+                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_19, T(splat)(0.0f), (T(load)(sum + e * OF(32,
+                        16, 16) + i) * t_20) * t_17));
+                }
+            }
+            if (saved_0) {
+                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
+                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
+                const float t_22 = sink_array[0] * 1.442695f;
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) row_max_21 = T(load)(row_max + i);
+                    const T(vec) t_23 = T(max_nan)(row_max_21, T(splat)(t_22));
+                    const T(vec) t_24 = (T(load)(row_sum + i) * T(exp2)(row_max_21 - t_23)) + T(exp2)(t_22 - t_23);
+                    T(store)(query_scale + i, T(pick)(t_24 == 0.0f, T(splat)(0.0f),
+                        (T(log)(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
+                }
+            }
+            /* out = result, transposed back */
+            T(transpose_out)(result, OF(32, 16, 16), 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+            if (saved_0) {
+                /* saved_0 = query_scale */
+                for (int64_t i = 0; i < i1 - i0; i++)
+                    saved_0[(i0 + i)] = query_scale[i];
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        const T(ints) t_0 = ((r + T(lane)) % n_q) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * 64 + r, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * 64 + r, T(sin)(&angle2));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        for (int64_t d = 0; d < 64; d++) {
+            T(store)(query + d * 64 + r, ((T(load)(q_tile + d * 80 + r) * T(load)(query_cos + (d % 32) * 64 + r)) +
+                ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * T(load)(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_gpt_oss_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(carried_max + r, T(splat)(-FLT_MAX));
+        T(store)(carried_sum + r, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + r, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + r * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_3 = j0 + j + T(lane);
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 144 + j, T(cos)(&angle4));
+                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 144 + j, T(sin)(&angle5));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * T(load)(key_cos + (d % 32) * 144 + j)) +
+                    ((T(load)(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * T(load)(key_sin + (d % 32) * 144 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+        /* score[r][j] = sum over d of query * key */
+        T(dot3)(round_up(j1 - j0, LANES), rows, query, key, score);
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_6 = j0 + j + T(lane);
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_7 = (r % n_q) + query_start;
+                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_6) & (t_6 <= t_7), T(mask)), T(load)(score + r * 144 + j), T(splat)(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_8 = T(load)(old_max + r);
+            const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new9);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new9);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                T(mask) in_region[OF(8, 16, 32)] = {0};
+                const int64_t t_10 = (r % n_q) + query_start - 127;
+                const int64_t t_12 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_11 = j0 + j + T(lane);
+                    in_region[j / LANES] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), T(mask));
+                }
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
+                    j1 - j0, in_region);
+            }
+        } else
+#if OF(1, 0, 0)
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 16 : 0);
+#else
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+#endif
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += LANES) {
+            const T(vec) carried_max_13 = T(load)(carried_max + r);
+            const T(vec) before_max_new14 = carried_max_13;
+            const T(vec) state_max_15 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) carried_max_new16 = T(max)(T(load)(carried_max + r), state_max_15);
+            T(store)(carried_max + r, carried_max_new16);
+            const T(vec) carried_factor_new17 = T(exp2)(before_max_new14 - carried_max_new16);
+            T(store)(carried_factor + r, carried_factor_new17);
+            const T(vec) slot_factor_new18 = T(exp2)(state_max_15 - carried_max_new16);
+            T(store)(slot_factor + r, slot_factor_new18);
+            const T(vec) carried_sum_19 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_19 * carried_factor_new17);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new17);
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new18, T(splat)(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_20 = T(load)(carried + r * 64 + e);
+                    const float carried_factor_21 = carried_factor[r];
+                    T(store)(carried + r * 64 + e, carried_20 * carried_factor_21);
+                    T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
+                        carried_factor_21);
+                    T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0];
+    const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
+    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += LANES) {
+            const float carried_max_22 = carried_max[r];
+            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
+            const float t_25 = exp2f(carried_max_22 - t_24);
+            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
+            T(store)(result + r * 64 + e, (t_26 == 0.0f) ? T(splat)(0.0f) : (T(load)(carried + r * 64 + e) * (1.0f /
+                t_26)) * t_25);
+        }
+    }
+    /* out = result */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(softmax_gpt_oss_few)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        T(softmax_gpt_oss_few_begin)(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_gpt_oss_few_begin_2)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = max(query_start - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_gpt_oss_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_gpt_oss_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_gpt_oss_few_queries)(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_saved)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + OF(256, 256, 128) - 1) / OF(256, 256, 128), i0 = (tiles - 1 - task % tiles) * OF(256,
+        256, 128),
+        i1 = min(i0 + OF(256, 256, 128), n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0] + m * call->array[ARRAY_sink_array].stride[0];
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
+    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
+    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: OF(32, 16, 16), OF(8, 16, 8) times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: OF(32, 16, 16)] */
+    float *const all_row_max = (float *)(void *)(work + OF(90112, 90112, 57344)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const old_max = (float *)(void *)(work + OF(6144, 3072, 3072)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum = (float *)(void *)(work + OF(91136, 91136, 57856)); /* [i: OF(32, 16, 16), OF(8, 16,
+        8) times] */
+    float *const all_row_sum_compensation = (float *)(void *)(work + OF(92160, 92160, 58368)); /* [i: OF(32, 16, 16),
+        OF(8, 16, 8) times] */
+    float *const result = (float *)(void *)(work + 0); /* [i: OF(32, 16, 16)] */
+    float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
+    float *const k_tile = (float *)(void *)(work + OF(93184, 93184, 58880)); /* [d: 64, j: 48] */
+    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+        const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+        float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+        float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        /* q_tile = q, with zeros beyond the last row */
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
+        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                T(store)(query_cos + t * OF(32, 16, 16) + i, T(cos)(&angle1));
+                const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
+            }
+        }
+        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
+                    16) + i) * T(load)(query_cos + (d % 32) * OF(32, 16,
+                    16) + i)) + ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * OF(32, 16,
+                    16) + i) * T(load)(query_sin + (d % 32) * OF(32, 16,
+                    16) + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+            }
+        }
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(row_max + i, T(splat)(-FLT_MAX));
+            T(store)(row_sum + i, T(splat)(0.0f));
+            T(store)(row_sum_compensation + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
+        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_3 = j0 + j + T(lane);
+            for (int64_t t = 0; t < 32; t++) {
+                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 48 + j, T(cos)(&angle4));
+                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 48 + j, T(sin)(&angle5));
+            }
+        }
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(key + d * 48 + j, (T(load)(k_tile + d * 48 + j) * T(load)(key_cos + (d % 32) * 48 + j)) +
+                    ((T(load)(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * T(load)(key_sin + (d % 32) * 48 +
+                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
+            float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
+                16);
+            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
+                /* no query sees a key of the tile */
+            /* score[j][i] = sum over d of key * query */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query, score);
+            /* old_max = row_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max + i, T(load)(row_max + i));
+            }
+            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_7 = t_6 + (-127);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((t_7 <= (j0 + j)) &
+                            ((j0 + j) <= t_6), T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                    }
+                }
+            }
+            /* row_max max= score */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_max_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32,
+                                16, 16) + i));
+                        }
+                    }
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                        row_max_in[vector][1])));
+                }
+            }
+            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+               row_sum_compensation = row_sum_compensation * old_max */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_8 = T(load)(old_max + i);
+                const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new9);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new9);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new9);
+            }
+            /* score = exp2(score - row_max); row_sum += score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_11 = T(load)(row_max + i);
+                T(vec) row_sum_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_10 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new12 = T(exp2)(score_10 - row_max_11);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new12);
+                    row_sum_in += score_new12;
+                }
+                T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+            }
+        }
+    }
+    {
+        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
+            const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
+            float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            /* result = select(((row_sum * exp2(row_max - max(row_max,
+               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
+            const float t_14 = sink_array[0] * 1.442695f;
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_13 = T(load)(row_max + i);
+                const T(vec) t_15 = T(max_nan)(row_max_13, T(splat)(t_14));
+                const T(vec) t_16 = (T(load)(row_sum + i) * T(exp2)(row_max_13 - t_15)) + T(exp2)(t_14 - t_15);
+                T(store)(result + i, T(pick)(t_16 == 0.0f, T(splat)(0.0f),
+                    (T(log)(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
+            }
+            /* saved_0 = result */
+            for (int64_t i = 0; i < i1 - i0; i++)
+                saved_0[(i0 + i)] = result[i];
+        }
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_row_sums)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = (const float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g *
+        members + m) * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    /* out_tile = out, with zeros beyond the last row */
+    T(transpose_padded)(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, LANES);
+    /* dout_tile = dout, with zeros beyond the last row */
+    T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, LANES);
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(result + i, T(splat)(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+        T(vec) result_in[OF(4, 2, 2)];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            result_in[vector] = (T(vec)){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                result_in[vector] += T(load)(dout_tile + e * 80 + i) * (-T(load)(out_tile + e * 80 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            T(store)(result + i, T(load)(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_dk_dv_sum_0)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + OF(256, 256, 128) - 1) / OF(256, 256, 128), j0 = task % tiles * OF(256, 256, 128),
+        j1 = min(j0 + OF(256, 256, 128), n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    const int64_t dk_row = call->array[ARRAY_dk].strides.row;
+    float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
+        call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
+    const int64_t dv_row = call->array[ARRAY_dv].strides.row;
+    float *const sum_0 = call->array[ARRAY_sum_0].at ? (float *)call->array[ARRAY_sum_0].at + (b * call->p.heads + g *
+        members) * call->p.n_q * 64 : NULL;
+    const int64_t sum_0_head = call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: OF(256, 256, 128) of OF(272, 272, 144)] */
+    float *const query_sin = (float *)(void *)(work + OF(34816, 34816, 18432)); /* [t: 32, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const query = (float *)(void *)(work + OF(69632, 69632, 36864)); /* [d: 64, j: OF(256, 256, 128) of OF(272,
+        272, 144)] */
+    float *const key_cos = (float *)(void *)(work + OF(69632, 69632, 36864)); /* [t: 32, i: 144] */
+    float *const key_sin = (float *)(void *)(work + OF(88064, 88064, 55296)); /* [t: 32, i: 144] */
+    float *const key = (float *)(void *)(work + OF(106496, 106496, 73728)); /* [d: 64, i: 144] */
+    float *const query_2 = (float *)(void *)(work + OF(143360, 143360, 110592)); /* [d: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const score = (float *)(void *)(work + OF(212992, 212992, 147456)); /* [i: 144, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const score_2 = (float *)(void *)(work + OF(369664, 369664, 230400)); /* [i: 144, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const sum = (float *)(void *)(work + OF(526336, 526336, 313344)); /* [e: 64, j: OF(256, 256, 128) of OF(272,
+        272, 144)] */
+    float *const sum_compensation = (float *)(void *)(work + OF(595968, 595968, 350208)); /* [e: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const query_turned = (float *)(void *)(work + OF(665600, 665600, 387072)); /* [j: OF(256, 256, 128),
+        d: 64] */
+    float *const sum_2 = (float *)(void *)(work + OF(731136, 731136, 419840)); /* [d: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const sum_2_compensation = (float *)(void *)(work + OF(800768, 800768, 456704)); /* [d: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const query_3 = (float *)(void *)(work + OF(69632, 69632, 36864)); /* [d: 64, j: OF(256, 256, 128) of OF(272,
+        272, 144)] */
+    float *const k_tile = (float *)(void *)(work + OF(212992, 212992, 73728)); /* [d: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    float *const q_tile = (float *)(void *)(work + OF(212992, 212992, 147456)); /* [d: 64, i: 144] */
+    float *const v_tile = (float *)(void *)(work + OF(870400, 870400, 493568)); /* [e: 64, j: OF(256, 256,
+        128) of OF(272, 272, 144)] */
+    /* k_tile = k, with zeros beyond the last row */
+    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, OF(272, 272, 144), 64);
+    if (dk || sum_0) {
+        /* v_tile = v, with zeros beyond the last row */
+        T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, OF(272, 272, 144), 64);
+    }
+    if (j0 <= 0) {
+        for (int64_t m = 0; m < members; m++) {
+            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
+                const int64_t i1 = min(i0 + 144, i_end);
+                if (sum_0) {
+                    /* sum_0 = 0.0f */
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        for (int64_t d = 0; d < 64; d += LANES) {
+                            T(store)(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, T(splat)(0.0f));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
+    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+        const T(ints) t_0 = j0 + j + T(lane);
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * OF(272, 272, 144) + j, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * OF(272, 272, 144) + j, T(sin)(&angle2));
+        }
+    }
+    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
+       query_2 = query * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) query_new3 = (T(load)(k_tile + d * OF(272, 272,
+                144) + j) * T(load)(query_cos + (d % 32) * OF(272, 272,
+                144) + j)) + ((T(load)(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * OF(272, 272,
+                144) + j) * T(load)(query_sin + (d % 32) * OF(272, 272, 144) + j)) * (float)((d < 32) ? (-1.0) : 1.0));
+            T(store)(query + d * OF(272, 272, 144) + j, query_new3);
+            T(store)(query_2 + d * OF(272, 272, 144) + j, query_new3 * 0.18033688f);
+        }
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * OF(272, 272, 144) + j, T(splat)(0.0f));
+                T(store)(sum_compensation + e * OF(272, 272, 144) + j, T(splat)(0.0f));
+            }
+        }
+    }
+    if (sum_0) {
+        /* query_turned = query, with zeros beyond the last row */
+        T(transpose)(query, OF(272, 272, 144), 64, j1 - j0, query_turned, 64, 64);
+    }
+    if (dk) {
+        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum_2 + d * OF(272, 272, 144) + j, T(splat)(0.0f));
+                T(store)(sum_2_compensation + d * OF(272, 272, 144) + j, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
+            const int64_t i1 = min(i0 + 144, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
+            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_4 = (i0 + i + T(lane)) + query_start;
+                for (int64_t t = 0; t < 32; t++) {
+                    const T(wide) angle5 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
+                    T(store)(key_cos + t * 144 + i, T(cos)(&angle5));
+                    const T(wide) angle6 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
+                    T(store)(key_sin + t * 144 + i, T(sin)(&angle6));
+                }
+            }
+            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(key + d * 144 + i, (T(load)(q_tile + d * 144 + i) * T(load)(key_cos + (d % 32) * 144 + i))
+                        + ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * T(load)(key_sin + (d % 32) *
+                        144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
+                }
+            }
+            /* score[i][j] = sum over d of key * query_2 */
+            T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key, query_2, score);
+            if (dk || sum_0) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                T(dot7)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_2);
+            }
+            /* score = exp2(score - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    T(store)(score + i * OF(272, 272, 144) + j, T(exp2)(T(load)(score + i * OF(272, 272,
+                        144) + j) - (saved_0[m * saved_0_head + (i0 + i)])));
+                }
+            }
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
+                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_7 = j0 + j + T(lane);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        const int64_t t_8 = (i0 + i) + query_start;
+                        T(store)(score + i * OF(272, 272, 144) + j, T(pick)(__builtin_convertvector((((i0 + i) +
+                            query_start - 127) <= t_7) & (t_7 <= t_8), T(mask)), T(load)(score + i * OF(272, 272,
+                            144) + j), T(splat)(0.0f)));
+                    }
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !T(finite)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
+                    0)) { /* infinity and NaN affect only queries that see them */
+                    T(dot8)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        sum, sum_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(mask) in_region[OF(16, 32, 32)] = {0};
+                        if (T(finite)(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
+                        const int64_t t_9 = (i0 + i) + query_start - 127;
+                        const int64_t t_11 = (i0 + i) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            const T(ints) t_10 = j0 + j + T(lane);
+                            in_region[j / LANES] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), T(mask));
+                        }
+                        T(add_seen)(64, sum, OF(272, 272, 144), dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
+                            score + i * OF(272, 272, 144), in_region, j1 - j0);
+                    }
+                } else
+                    T(dot9)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score,
+                        sum, sum_compensation);
+            }
+            if (dk || sum_0) {
+                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                            T(store)(score_2 + i * OF(272, 272, 144) + j, (T(load)(score_2 + i * OF(272, 272,
+                                144) + j) + (row_0[m * row_0_head + (i0 + i)])) * (T(load)(score + i * OF(272, 272,
+                                144) + j) * 0.125f));
+                        }
+                    }
+                }
+            }
+            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
+                mask */
+                if (dk || sum_0) {
+                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_12 = j0 + j + T(lane);
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            const int64_t t_13 = (i0 + i) + query_start;
+                            T(store)(score_2 + i * OF(272, 272, 144) + j, T(pick)(__builtin_convertvector((((i0 + i) +
+                                query_start - 127) <= t_12) & (t_12 <= t_13), T(mask)), T(load)(score_2 + i * OF(272,
+                                272, 144) + j), T(splat)(0.0f)));
+                        }
+                    }
+                }
+            }
+            if (sum_0) {
+                /* sum_0[i][d] += sum over j of score_2 * query_turned */
+                await_turn(call, task, m * n_q + i1);
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !T(finite)(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
+                    them */
+                    T(dot10)(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(mask) in_region[OF(16, 32, 32)] = {0};
+                        const int64_t t_14 = (i0 + i) + query_start - 127;
+                        const int64_t t_16 = (i0 + i) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            const T(ints) t_15 = j0 + j + T(lane);
+                            in_region[j / LANES] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), T(mask));
+                        }
+                        T(add_seen_lanes)(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * OF(272, 272,
+                            144), query_turned, 64, j1 - j0, in_region);
+                    }
+                } else
+                    T(dot11)(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
+                pass_turn(call, task, m * n_q + i1);
+            }
+            if (dk) {
+                /* sum_2[d][j] += sum over i of key * score_2 */
+                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
+                    !T(finite)(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
+                    T(dot12)(round_up(j1 - j0, LANES), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        T(mask) in_region[OF(16, 32, 32)] = {0};
+                        if (T(finite)(key + i * 1, 144, 64, 1)) continue;
+                        const int64_t t_17 = (i0 + i) + query_start - 127;
+                        const int64_t t_19 = (i0 + i) + query_start;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            const T(ints) t_18 = j0 + j + T(lane);
+                            in_region[j / LANES] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), T(mask));
+                        }
+                        T(add_seen)(64, sum_2, OF(272, 272, 144), key + i * 1, 144, score_2 + i * OF(272, 272, 144),
+                            in_region, j1 - j0);
+                    }
+                } else
+                    T(dot13)(round_up(j1 - j0, LANES), i1 - i0, key, score_2, sum_2, sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(query_3 + d * OF(272, 272, 144) + j, T(load)(sum_2 + d * OF(272, 272,
+                    144) + j) * (T(load)(query_sin + (d % 32) * OF(272, 272,
+                    144) + j) * (float)((d < 32) ? (-1.0) : 1.0)));
+            }
+        }
+        /* sum_2 = (sum_2 * query_cos) + query_3 */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum_2 + d * OF(272, 272, 144) + j, (T(load)(sum_2 + d * OF(272, 272,
+                    144) + j) * T(load)(query_cos + (d % 32) * OF(272, 272,
+                    144) + j)) + T(load)(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * OF(272, 272, 144) + j));
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * OF(272, 272, 144) + j, T(load)(sum + e * OF(272, 272, 144) + j));
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        T(transpose_out)(sum_2, OF(272, 272, 144), 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        T(transpose_out)(sum, OF(272, 272, 144), 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+    }
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_sums2)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0] + m * call->array[ARRAY_sink_array].stride[0];
+    const float *const out = (const float *)call->array[ARRAY_out].at + (g * members + m) *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_batch = call->array[ARRAY_out].strides.batch;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + (g * members + m) *
+        call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_batch = call->array[ARRAY_dout].strides.batch;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const unit_sum = (float *)(void *)(work + 0); /* [one: LANES] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: LANES] */
+    float *const partial_0 = call->array[ARRAY_partial_0].at ? (float *)call->array[ARRAY_partial_0].at + ((g * members
+        + m) * 16 + unit16) * 1 : NULL;
+    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
+    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+    for (int64_t one = 0; one < 1; one += LANES) {
+        T(store)(unit_sum + one, T(splat)(0.0f));
+        T(store)(unit_sum_compensation + one, T(splat)(0.0f));
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* out_tile = out, with zeros beyond the last row */
+            T(transpose_padded)(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
+            /* dout_tile = dout, with zeros beyond the last row */
+            T(transpose_padded)(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
+            const float t_0 = sink_array[0] * 1.442695f;
+            for (int64_t one = 0; one < 1; one++) {
+                for (int64_t e = 0; e < 64; e++) {
+                    T(vec) lane_sums = T(splat)(0);
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) t_1 = T(exp2)(t_0 - T(load)(saved_0_tile + i));
+                        const T(vec) term = T(load)(dout_tile + e * 80 + i) * (-(T(load)(out_tile + e * 80 + i) * t_1));
+                        lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1 -
+                            i0, T(mask)), term, T(splat)(0));
+                    }
+                    const float total = T(lane_sum)(lane_sums);
+                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                    unit_sum[one] = sum_then;
+                }
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_dq)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const sum_0 = (const float *)call->array[ARRAY_sum_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q * 64;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
+    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
+        call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
+    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
+    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
+    /* sum_0_tile = sum_0, with zeros beyond the last row */
+    T(transpose_padded)(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, LANES);
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * 80 + i, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * 80 + i, T(sin)(&angle2));
+        }
+    }
+    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(query + d * 80 + i, T(load)(sum_0_tile + d * 80 + i) * (T(load)(query_sin + (d % 32) * 80 + i) *
+                (float)((d < 32) ? (-1.0) : 1.0)));
+        }
+    }
+    /* sum_0_tile = (sum_0_tile * query_cos) + query */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum_0_tile + d * 80 + i, (T(load)(sum_0_tile + d * 80 + i) * T(load)(query_cos + (d % 32) * 80 +
+                i)) + T(load)(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
+        }
+    }
+    if (dq) {
+        /* dq = sum_0_tile, transposed back */
+        T(transpose_out)(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, LANES);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
+   thread's workspace. */
+TARGET static void T(softmax_gpt_oss_totals1)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->array[ARRAY_partial_0].at ? (const float *)call->array[ARRAY_partial_0].at + (g
+        * members + m) * 16 * 1 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [one: LANES] */
+    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: LANES] */
+    float *const dsink_array = call->array[ARRAY_dsink_array].at ? (float *)call->array[ARRAY_dsink_array].at + (g *
+        members + m) * 1 : NULL;
+    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: LANES] */
+    /* partial_0_tile = partial_0, with zeros beyond the last row */
+    for (int64_t unit16 = 0; unit16 < 16; unit16++)
+        for (int64_t one = 0; one < 1; one++)
+            partial_0_tile[unit16 * LANES + one] = partial_0[unit16 + one];
+    /* gradient = 0.0f */
+    for (int64_t one = 0; one < 1; one += LANES) {
+        T(store)(gradient + one, T(splat)(0.0f));
+    }
+    /* gradient += partial_0_tile */
+    for (int64_t one = 0; one < 1; one += LANES) {
+        T(vec) gradient_in = (T(vec)){0};
+        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+            gradient_in += T(load)(partial_0_tile + unit16 * LANES + one);
+        }
+        T(store)(gradient + one, T(load)(gradient + one) + gradient_in);
+    }
+    /* gradient_2 = gradient */
+    const float gradient_0 = gradient[0];
+    for (int64_t one = 0; one < 1; one += LANES) {
+        T(store)(gradient_2 + one, T(splat)(gradient_0));
+    }
+    if (dsink_array) {
+        /* dsink_array = gradient_2 */
+        for (int64_t one = 0; one < 1; one++)
+            dsink_array[one] = gradient_2[one];
+    }
+}
+
+/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_prepare)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * 80 + i, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * 80 + i, T(sin)(&angle2));
+        }
+    }
+    /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(result + d * 80 + i, (T(load)(q_tile + d * 80 + i) * T(load)(query_cos + (d % 32) * 80 + i)) +
+                ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * T(load)(query_sin + (d % 32) * 80 + i))
+                * (float)((d < 32) ? (-1.0) : 1.0)));
+        }
+    }
+    /* out = result, transposed back */
+    T(transpose_out)(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_gpt_oss_extend)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + OF(32, 16, 16) - 1) / OF(32, 16, 16), i0 = (tiles - 1 - task % tiles) * OF(32, 16, 16),
+        i1 = min(i0 + OF(32, 16, 16), n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0] + m * call->array[ARRAY_sink_array].stride[0];
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
+    float *const query = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: OF(32, 16, 16)] */
+    float *const row_max = (float *)(void *)(work + OF(6144, 3072, 3072)); /* [i: OF(32, 16, 16)] */
+    float *const old_max = (float *)(void *)(work + OF(6272, 3136, 3136)); /* [i: OF(32, 16, 16)] */
+    float *const row_sum = (float *)(void *)(work + OF(6400, 3200, 3200)); /* [i: OF(32, 16, 16)] */
+    float *const row_sum_compensation = (float *)(void *)(work + OF(6528, 3264, 3264)); /* [i: OF(32, 16, 16)] */
+    float *const sum = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [e: 64, i: OF(32, 16, 16)] */
+    float *const sum_compensation = (float *)(void *)(work + OF(24576, 12288, 12288)); /* [e: 64, i: OF(32, 16, 16)] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
+    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * OF(32, 16, 16) + i, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
+                16) + i) * T(load)(query_cos + (d % 32) * OF(32, 16, 16) + i)) + ((T(load)(q_tile + ((d < 32) ? (d + 32)
+                : (d - 32)) * OF(32, 16, 16) + i) * T(load)(query_sin + (d % 32) * OF(32, 16,
+                16) + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * OF(32, 16, 16) + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
+        const int64_t j1 = min(j0 + 48, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + OF(32768, 16384, 16384));
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + OF(45056, 28672, 28672));
+        /* score[j][i] = sum over d of k * query */
+        T(dot14)(round_up(i1 - i0, LANES), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row,
+            v_row, out + i0 * out_row, out_row, results);
+        results = 0;
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
+            */
+            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_3 = (i0 + i + T(lane)) + query_start;
+                const T(ints) t_4 = t_3 + (-127);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 +
+                        j) <= t_3), T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                }
+            }
+        }
+        /* row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+            T(vec) row_max_in[2][2];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = T(splat)(-INFINITY);
+            }
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32, 16,
+                            16) + i));
+                    }
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                    row_max_in[vector][1])));
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_5 = T(load)(old_max + i);
+            const T(vec) old_max_new6 = T(exp2)(old_max_5 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new6);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new6);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new6);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_8 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_7 = T(load)(score + j * OF(32, 16, 16) + i);
+                const T(vec) score_new9 = T(exp2)(score_7 - row_max_8);
+                T(store)(score + j * OF(32, 16, 16) + i, score_new9);
+                row_sum_in += score_new9;
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !T(finite)(paged_v +
+            j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max,
+                sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(mask) in_region[OF(2, 2, 4)] = {0};
+                if (T(finite)(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(ints) t_10 = (i0 + i + T(lane)) + query_start;
+                    in_region[i / LANES] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
+                        T(mask));
+                }
+                T(add_seen)(64, sum, OF(32, 16, 16), paged_v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
+                    in_region, i1 - i0);
+            }
+        } else
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max,
+                sum_compensation);
+    }
+    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
+       sink * 1.44269 ... */
+    const float t_12 = sink_array[0] * 1.442695f;
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_max_11 = T(load)(row_max + i);
+        const T(vec) t_13 = T(max_nan)(row_max_11, T(splat)(t_12));
+        const T(vec) t_14 = T(exp2)(row_max_11 - t_13);
+        const T(vec) t_15 = (T(load)(row_sum + i) * t_14) + T(exp2)(t_12 - t_13);
+        const T(mask) t_16 = t_15 == 0.0f;
+        const T(vec) t_17 = 1.0f / t_15;
+        for (int64_t e = 0; e < 64; e++) {
+            T(store)(sum + e * OF(32, 16, 16) + i, T(pick)(t_16, T(splat)(0.0f), (T(load)(sum + e * OF(32, 16,
+                16) + i) * t_17) * t_14));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, OF(32, 16, 16), 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    /* q_tile = q, with zeros beyond the last row */
+    for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
+        for (int64_t d = 0; d < 64; d++)
+            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
+    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
+       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        const T(ints) t_0 = ((r + T(lane)) % n_q) + query_start;
+        for (int64_t t = 0; t < 32; t++) {
+            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_cos + t * 64 + r, T(cos)(&angle1));
+            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+            T(store)(query_sin + t * 64 + r, T(sin)(&angle2));
+        }
+    }
+    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        for (int64_t d = 0; d < 64; d++) {
+            T(store)(query + d * 64 + r, ((T(load)(q_tile + d * 80 + r) * T(load)(query_cos + (d % 32) * 64 + r)) +
+                ((T(load)(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * T(load)(query_sin + (d % 32) * 64 + r))
+                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
+        }
+    }
+    /* query_turned = query, with zeros beyond the last row */
+    T(transpose)(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_gpt_oss_extend_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(carried_max + r, T(splat)(-FLT_MAX));
+        T(store)(carried_sum + r, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + r, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + r * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
+        n_q + query_start); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 37120);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 69888);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        /* score[r][j] = sum over d of query_turned * k */
+        if (paged_k)
+#if OF(1, 0, 0)
+            T(dot15)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
+                after_k);
+#else
+            T(dot15)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot15)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
+                    after);
+#else
+                T(dot15)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+#endif
+            }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
+            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
+               -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_3 = j0 + j + T(lane);
+                for (int64_t r = 0; r < rows; r++) {
+                    const int64_t t_4 = (r % n_q) + query_start;
+                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector((((r % n_q) + query_start - 127) <=
+                        t_3) & (t_3 <= t_4), T(mask)), T(load)(score + r * 144 + j), T(splat)(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_5 = T(load)(old_max + r);
+            const T(vec) old_max_new6 = T(exp2)(old_max_5 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new6);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new6);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 69888);
+        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !T(finite)(paged_v + j0 *
+            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                T(mask) in_region[OF(8, 16, 32)] = {0};
+                const int64_t t_7 = (r % n_q) + query_start - 127;
+                const int64_t t_9 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_8 = j0 + j + T(lane);
+                    in_region[j / LANES] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), T(mask));
+                }
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            if (paged_v)
+#if OF(1, 0, 0)
+                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                    attn_is_intel() ? 16 : 0, after_v);
+#else
+                T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+#endif
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            OF(32, 32, 64));
+#if OF(1, 0, 0)
+                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                        attn_is_intel() ? 16 : 0, after);
+#else
+                    T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                        after);
+#endif
+                }
+    }
+}
+
+/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
+TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct call *call, int64_t task,
+    const struct part *part, int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 37120);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 69888);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        /* score[r][j] = sum over d of query_turned * k */
+        if (paged_k)
+#if OF(1, 0, 0)
+            T(dot15)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
+                after_k);
+#else
+            T(dot15)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot15)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
+                    after);
+#else
+                T(dot15)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+#endif
+            }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_10 = T(load)(old_max + r);
+            const T(vec) old_max_new11 = T(exp2)(old_max_10 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new11);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new11);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (paged_v)
+#if OF(1, 0, 0)
+            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 16 : 0, after_v);
+#else
+            T(dot16)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                    attn_is_intel() ? 16 : 0, after);
+#else
+                T(dot16)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                    after);
+#endif
+            }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += LANES) {
+            const T(vec) carried_max_12 = T(load)(carried_max + r);
+            const T(vec) before_max_new13 = carried_max_12;
+            const T(vec) state_max_14 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) carried_max_new15 = T(max)(T(load)(carried_max + r), state_max_14);
+            T(store)(carried_max + r, carried_max_new15);
+            const T(vec) carried_factor_new16 = T(exp2)(before_max_new13 - carried_max_new15);
+            T(store)(carried_factor + r, carried_factor_new16);
+            const T(vec) slot_factor_new17 = T(exp2)(state_max_14 - carried_max_new15);
+            T(store)(slot_factor + r, slot_factor_new17);
+            const T(vec) carried_sum_18 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_18 * carried_factor_new16);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new16);
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new17, T(splat)(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_19 = T(load)(carried + r * 64 + e);
+                    const float carried_factor_20 = carried_factor[r];
+                    T(store)(carried + r * 64 + e, carried_19 * carried_factor_20);
+                    T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
+                        carried_factor_20);
+                    T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
+        call->array[ARRAY_sink_array].stride[0];
+    const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
+    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
+       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e = 0; e < 64; e += LANES) {
+            const float carried_max_21 = carried_max[r];
+            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
+            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
+            const float t_24 = exp2f(carried_max_21 - t_23);
+            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
+            T(store)(result + r * 64 + e, (t_25 == 0.0f) ? T(splat)(0.0f) : (T(load)(carried + r * 64 + e) * (1.0f /
+                t_25)) * t_24);
+        }
+    }
+    /* out = result */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET static void T(softmax_gpt_oss_extend_few_first)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        T(softmax_gpt_oss_extend_few_begin)(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_gpt_oss_extend_few_begin_2)(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET APART void T(softmax_gpt_oss_extend_few_move)(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
+    }
+}
+
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+TARGET static void T(softmax_gpt_oss_extend_few_range)(const struct call *call, int64_t task, int64_t *range)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    range[0] = n_q + query_start - 128;
+    range[1] = query_start + 1;
+}
+
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+TARGET static void T(softmax_gpt_oss_extend_few_earlier)(const struct call *call, int64_t task, struct part *part,
+    int64_t end)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const int64_t segment = 0;
+    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET static void T(softmax_gpt_oss_extend_few_common)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_begun) continue;
+        T(softmax_gpt_oss_extend_few_first)(call->sharer[n], task, part);
+        T(softmax_gpt_oss_extend_few_earlier)(call->sharer[n], task, part, call->common_chunks);
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys_of_several)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(softmax_gpt_oss_extend_few)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    if (call->common_begun) {
+        if (part->number == 0) T(softmax_gpt_oss_extend_few_move)(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        T(softmax_gpt_oss_extend_few_first)(call, task, part);
+    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_gpt_oss_extend_few_queries)(call, task, part, iteration);
+    synchronise(part);
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "softmax_gpt_oss.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -72,228 +2431,16 @@ extern int softmax_gpt_oss_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
-#include <string.h>
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
+#include <attnrt/kernel/pages.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct softmax_gpt_oss_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    const float *dout;
-    float *dq;
-    float *dk;
-    float *dv;
-    struct softmax_gpt_oss_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
-    float *saved_0; /* [B,H,n_q], or NULL */
-    float *row_0; /* [B,H,n_q] */
-    float *dsink_array;
-    float *partial_0;
-    float *sum_0; /* [B,H,n_q,64], or NULL */
-    /* - pages: the caller's pages, or NULL
-       - page: for each sequence, the numbers of its pages
-       Pointers to arrays of keys are addresses of the first head's rows in page 0. */
-    const struct attn_pages *pages;
-    const int32_t *page;
-    /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
-       - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
-       - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
-       - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
-       - sharer, sharers: in a call for several sequences, the calls of these sequences
-       - place: in such a call, the sequence's position of query 0, the number of the query,
-       and that of its member of the
-         key/value head, for each row */
-    unsigned char *common;
-    int common_begun;
-    int64_t common_chunks, common_end, sharers;
-    struct call *const *sharer;
-    const struct place {
-        int64_t start;
-        int32_t number, member;
-    } *place;
-    /* progress[head][1 + tile] is n if the tile has added to positions 0 to n - 1. `progress` is NULL if one thread
-       computes all tiles of a head. */
-    int64_t *progress, tiles;
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_dout, ARRAY_dq, ARRAY_dk, ARRAY_dv, ARRAY_sink_array, ARRAY_dsink_array,
+    ARRAY_saved_0, ARRAY_row_0, ARRAY_sum_0, ARRAY_partial_0
 };
-
-/* Copies a row of a tile to memory, or back. */
-INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes, int back)
-{
-    if (back)
-        memcpy(tile, memory, bytes);
-    else
-        memcpy(memory, tile, bytes);
-}
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Returns the end of the page with row `at`, or `to` if this is less. */
-INLINE int64_t page_end(const struct call *call, int64_t at, int64_t to)
-{
-    return min(to, (at / call->pages->tokens + 1) * call->pages->tokens);
-}
-
-/* Returns the address of row `at` of an array in pages, or NULL from row `to` on. `rows` is the address of the head's
-   first row in page 0, and `row` the bytes of a row. */
-INLINE const void *paged_row(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
-    int64_t to)
-{
-    const struct attn_pages *const p = call->pages;
-    const int64_t number = at / p->tokens;
-    if (at >= to) return NULL;
-    return (const void *)((uintptr_t)rows + (uintptr_t)call->page[sequence * p->row + number] * p->bytes +
-        (uintptr_t)((at - number * p->tokens) * row));
-}
-
-/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. Rows on several pages are copied
-   to
-   `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple of
-   `parts` rows. */
-INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
-    int64_t to, int64_t parts, unsigned char *copy)
-{
-    const int64_t tokens = call->pages->tokens;
-    if (to <= (from / tokens + 1) * tokens)
-        return (const void *)((uintptr_t)paged_row(call, sequence, rows, row, from, to) - (uintptr_t)(from * row));
-    if (parts && tokens % parts == 0 && from % parts == 0) return NULL;
-    for (int64_t at = from, end; at < to; at = end) {
-        end = page_end(call, at, to);
-        memcpy(copy + (at - from) * row, paged_row(call, sequence, rows, row, at, to), (size_t)((end - at) * row));
-    }
-    return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
-}
-
-/* Returns the address of row `at` for a product that prefetches `distance` rows ahead, or NULL. If pages are shorter,
-   it skips the rows that an earlier product has prefetched: the address plus their bytes is that of the row after
-   them. */
-INLINE const void *paged_after(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
-    int64_t to, int64_t distance)
-{
-    const int64_t skipped = max(distance - call->pages->tokens, 0);
-    const uintptr_t found = (uintptr_t)paged_row(call, sequence, rows, row, at + skipped, to);
-    return (const void *)(found ? found - (uintptr_t)(skipped * row) : 0);
-}
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* Waits until the previous tile has added to all positions before `position`. Tiles of a head add to the sums in
-   order, so results do not depend on threads. */
-INLINE void await_turn(const struct call *call, int64_t task, int64_t position)
-{
-    if (call->progress) await_number(call->progress + task + task / call->tiles, position);
-}
-
-/* Lets the next tile add to all positions before `position`. */
-INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
-{
-    if (call->progress)
-        __atomic_store_n(call->progress + task + task / call->tiles + 1, position, __ATOMIC_RELEASE);
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 static const double rope_theta[32] = {
     1, 0.74989420933245587, 0.56234132519034907, 0.42169650342858223, 0.31622776601683794, 0.23713737056616552,
@@ -306,10844 +2453,384 @@ static const double rope_theta[32] = {
         0.00023713737056616554,
     0.00017782794100389227, 0.0001333521432163324};
 
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "softmax_gpt_oss.c"
+#endif
+
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Like max_v4 and min_v4, but return NaN if b is NaN. */
-TARGET_v4 INLINE vec_v4 max_nan_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(b != b), b, max_v4(a, b)); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-TARGET_v4 INLINE vec_v4 turn_v4(const wide_v4 *x, int64_t quarter)
-{
-    const wide_v4 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_v4 n = t - 6755399441055744.0;
-    const wide_v4 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_v4 turns = (ints_v4)t + quarter;
-    const vec_v4 r = __builtin_convertvector(left, vec_v4), z = r * r;
-    const vec_v4 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_v4 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v4 odd = __builtin_convertvector(-(turns & 1), mask_v4);
-    const mask_v4 negative = __builtin_convertvector((turns & 2), mask_v4);
-    return (vec_v4)((mask_v4)pick_v4(odd, c, s) ^ (negative << 30));
-}
-
-TARGET_v4 INLINE vec_v4 sin_v4(const wide_v4 *x) { return turn_v4(x, 0); }
-TARGET_v4 INLINE vec_v4 cos_v4(const wide_v4 *x) { return turn_v4(x, 1); }
-
-TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
-{
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
-{
-    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    return t[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v4 APART void transpose_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 0);
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v4 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
-            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
-                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL, early);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL, 0);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Computes the product without prefetching, because b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, 0);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL, 0);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[256];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v4, so that results round equally. */
-TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[256 * 16];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 16) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 16, 16, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 unscaled_v4(const float *row, int64_t x)
-{
-    return load_v4(row + x);
-}
-
-/* Returns the elements x … x + 16 - 1 of a row. */
-TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
-{
-    return unscaled_v4(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v4(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t. b has all 16 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_v4 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* Like columns_v4, for up to 4 rows of a, which share the loads of b. It has 16 rows. 4 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 4 rows from ahead on, those with these numbers are prefetched */
-TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v4 t[4][16];
-    for (int64_t k = 0; k < 16; k += 4) {
-        vec_v4 sum[4][4];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
-        /* Without the limit, gcc 12 warns of an endless loop. */
-        fetch_v4(min(ask[1] - ask[0], 4), steps, ahead + (k + ask[0]) * b_row, b_row);
-        UNROLL for (int64_t s = 0; s < steps; s += 16) {
-            vec_v4 x[4];
-            UNROLL for (int n = 0; n < 4; n++)
-                x[n] = direct ? unscaled_v4(b + (k + n) * b_row, s) : load_v4(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v4 y = load_v4(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 4; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
-TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 4)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
-    }
-    switch (rows) {
-        case 3: some_columns_v4(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v4(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v4(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
-TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 16;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v4 t[16];
-            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(a + (v * 16 + r) * a_row + s * 16);
-            exchange_v4(t);
-            UNROLL for (int l = 0; l < 16; l++) store_v4(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
-TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v4){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v4 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 16];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v4 INLINE void add_turned_v4(const int sums, const vec_v4 *earlier, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v4: first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 *t)
-{
-    enum { GROUP = 16 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 16, lane = parts * vectors * 16;
-    const int sums = vectors * keys;
-    vec_v4 group[4][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v4 sum[8];
-    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v4 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (16 / keys) == 0) fetch_v4(1, steps, ahead + k / (16 / keys) * ahead_row, ahead_row);
-        turned_lane_v4(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v4(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v4(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v4(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v4(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v4(sums, one, sum);
-            add_turned_v4(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(sums, group[level++], sum);
-        if (l + GROUP == 16) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 16 * 64] __attribute__((aligned(64)));
-    turn_rows_v4(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
-        vec_v4 t[2][16];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 16; k += keys) {
-            vec_v4 some[8];
-            turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v4(b, b_row, 32 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v4(t[v]);
-            UNROLL for (int r = 0; r < 16; r++) store_v4(c + (v * 16 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v4, for the rows of all whole vectors. Returns their number. */
-TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 16 <= rows; r += 2 * 16)
-        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 16 <= rows) {
-        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 16;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a,
-   otherwise (early ? early : 32) rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
-{
-    const int64_t whole = columns - columns % 16,
-        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
-        const int64_t last = min(16, columns - x) - 1;
-        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, after);
-        if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 16 - 1)
-            all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), ahead);
-        else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_v4 sum[8];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
-{
-    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= 16 && lanes % (vectors * 16) == 0) {
-        for (int64_t x = 0; x < lanes; x += vectors * 16)
-            for (int64_t t = 0; t < steps; t += 16)
-                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
-                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, after && steps <= 32 ? 0 : 32);
-        return;
-    }
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : after && steps <= 32 ? 0 : (early ? early : 32));
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
-        c, /*c_row=*/32, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot3_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early)
-{
-    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, /*after=*/NULL);
-}
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot7_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v4 APART void dot8_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot9_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot10_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_lanes_v4(/*fetched=*/0, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/272, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot11_v4(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/272, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot12_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot13_v4(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v4 APART void dot14_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot15_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    int64_t early, const float *after)
-{
-    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early, after);
-}
-TARGET_v4 APART void dot16_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early, const float *after)
-{
-    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
-    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 32, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
-    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 32, 8 times] */
-    float *const old_max = (float *)(void *)(work + 6144); /* [i: 32] */
-    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 32, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 32, 8 times] */
-    float *const all_sum = (float *)(void *)(work + 93184); /* [e: 64, i: 32, 8 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, i: 32, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 32] */
-    float *const query_scale = (float *)(void *)(work + 8192); /* [i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
-    float *const k_tile = (float *)(void *)(work + 224256); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query = all_query + (i0 - i_block) / 32 * 2048;
-        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-        float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
-                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
-                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_max + i, splat_v4(-FLT_MAX));
-            store_v4(row_sum + i, splat_v4(0.0f));
-            store_v4(row_sum_compensation + i, splat_v4(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(sum + e * 32 + i, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_3 = j0 + j + lane_v4;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 48 + j, cos_v4(&angle4));
-                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 48 + j, sin_v4(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
-                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query = all_query + (i0 - i_block) / 32 * 2048;
-            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 32 * 2048;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(old_max + i, load_v4(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
-                    const ints_v4 t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v4(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
-                                load_v4(score + j * 32 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_8 = load_v4(old_max + i);
-                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new9);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_11 = load_v4(row_max + i);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                    store_v4(score + j * 32 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v4(v + j0
-                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v4 in_region[2] = {0};
-                    if (finite_v4(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const ints_v4 t_13 = (i0 + i + lane_v4) + query_start;
-                        in_region[i / 16] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
-                            mask_v4);
-                    }
-                    add_seen_v4(64, sum, 32, v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
-                }
-            } else
-                dot2_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            float *const sum = all_sum + (i0 - i_block) / 32 * 2048;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_15 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_14 = load_v4(row_max + i);
-                const vec_v4 t_16 = max_nan_v4(row_max_14, splat_v4(t_15));
-                const vec_v4 t_17 = exp2_v4(row_max_14 - t_16);
-                const vec_v4 t_18 = (load_v4(row_sum + i) * t_17) + exp2_v4(t_15 - t_16);
-                const mask_v4 t_19 = t_18 == 0.0f;
-                const vec_v4 t_20 = 1.0f / t_18;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v4(result + e * 32 + i, pick_v4(t_19, splat_v4(0.0f),
-                        (load_v4(sum + e * 32 + i) * t_20) * t_17));
-                }
-            }
-            if (saved_0) {
-                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
-                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_22 = sink_array[0] * 1.442695f;
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 row_max_21 = load_v4(row_max + i);
-                    const vec_v4 t_23 = max_nan_v4(row_max_21, splat_v4(t_22));
-                    const vec_v4 t_24 = (load_v4(row_sum + i) * exp2_v4(row_max_21 - t_23)) + exp2_v4(t_22 - t_23);
-                    store_v4(query_scale + i, pick_v4(t_24 == 0.0f, splat_v4(0.0f),
-                        (log_v4(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_v4(result, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-            if (saved_0) {
-                /* saved_0 = query_scale */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[(i0 + i)] = query_scale[i];
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_gpt_oss_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v4(query_sin + (d % 32) * 64 + r))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_gpt_oss_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried_max + r, splat_v4(-FLT_MAX));
-        store_v4(carried_sum + r, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void softmax_gpt_oss_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_3 = j0 + j + lane_v4;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 144 + j, cos_v4(&angle4));
-                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 144 + j, sin_v4(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + d * 144 + j, (load_v4(k_tile + d * 144 + j) * load_v4(key_cos + (d % 32) * 144 + j)) +
-                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v4(key_sin + (d % 32) * 144 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query * key */
-        dot3_v4(round_up(j1 - j0, 16), rows, query, key, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_6 = j0 + j + lane_v4;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + query_start;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_6) & (t_6 <= t_7), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_8 = load_v4(old_max + r);
-            const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new9);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new9);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v4(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v4 in_region[8] = {0};
-                const int64_t t_10 = (r % n_q) + query_start - 127;
-                const int64_t t_12 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_11 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v4);
-                }
-                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                attn_is_intel() ? 16 : 0);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void softmax_gpt_oss_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_13 = load_v4(carried_max + r);
-            const vec_v4 before_max_new14 = carried_max_13;
-            const vec_v4 state_max_15 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new16 = max_v4(load_v4(carried_max + r), state_max_15);
-            store_v4(carried_max + r, carried_max_new16);
-            const vec_v4 carried_factor_new17 = exp2_v4(before_max_new14 - carried_max_new16);
-            store_v4(carried_factor + r, carried_factor_new17);
-            const vec_v4 slot_factor_new18 = exp2_v4(state_max_15 - carried_max_new16);
-            store_v4(slot_factor + r, slot_factor_new18);
-            const vec_v4 carried_sum_19 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new17);
-            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_v4(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_20 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_20 * carried_factor_21);
-                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
-                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v4 APART void softmax_gpt_oss_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            const float carried_max_22 = carried_max[r];
-            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
-            const float t_25 = exp2f(carried_max_22 - t_24);
-            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_v4(result + r * 64 + e, (t_26 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) * (1.0f /
-                t_26)) * t_25);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void softmax_gpt_oss_few_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_queries_v4(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_saved_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
-    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 32, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
-    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 32, 8 times] */
-    float *const old_max = (float *)(void *)(work + 6144); /* [i: 32] */
-    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 32, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 32, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [i: 32] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
-    float *const k_tile = (float *)(void *)(work + 93184); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-        const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-        float *const query = all_query + (i0 - i_block) / 32 * 2048;
-        float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-                store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
-                const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-                store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
-                    ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(row_max + i, splat_v4(-FLT_MAX));
-            store_v4(row_sum + i, splat_v4(0.0f));
-            store_v4(row_sum_compensation + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_3 = j0 + j + lane_v4;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v4 angle4 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_cos + t * 48 + j, cos_v4(&angle4));
-                const wide_v4 angle5 = __builtin_convertvector(t_3, wide_v4) * rope_theta[t];
-                store_v4(key_sin + t * 48 + j, sin_v4(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(key + d * 48 + j, (load_v4(k_tile + d * 48 + j) * load_v4(key_cos + (d % 32) * 48 + j)) +
-                    ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v4(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const query = all_query + (i0 - i_block) / 32 * 2048;
-            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 32 * 32;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_v4(round_up(i1 - i0, 16), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                store_v4(old_max + i, load_v4(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_6 = (i0 + i + lane_v4) + query_start;
-                    const ints_v4 t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-                vec_v4 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v4(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                            row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain],
-                                load_v4(score + j * 32 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                    store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 old_max_8 = load_v4(old_max + i);
-                const vec_v4 old_max_new9 = exp2_v4(old_max_8 - load_v4(row_max + i));
-                store_v4(old_max + i, old_max_new9);
-                store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new9);
-                store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_11 = load_v4(row_max + i);
-                vec_v4 row_sum_in = (vec_v4){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_10 = load_v4(score + j * 32 + i);
-                    const vec_v4 score_new12 = exp2_v4(score_10 - row_max_11);
-                    store_v4(score + j * 32 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-            }
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 32) {
-            const int64_t i0 = i_next, i1 = min(i0 + 32, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 32 * 32;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 32 * 32;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_14 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 row_max_13 = load_v4(row_max + i);
-                const vec_v4 t_15 = max_nan_v4(row_max_13, splat_v4(t_14));
-                const vec_v4 t_16 = (load_v4(row_sum + i) * exp2_v4(row_max_13 - t_15)) + exp2_v4(t_14 - t_15);
-                store_v4(result + i, pick_v4(t_16 == 0.0f, splat_v4(0.0f),
-                    (log_v4(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
-            }
-            /* saved_0 = result */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[(i0 + i)] = result[i];
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(result + i, splat_v4(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 result_in[4];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            result_in[vector] = (vec_v4){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            store_v4(result + i, load_v4(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_dk_dv_sum_0_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
-    const int64_t sum_0_head = call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, j: 256 of 272] */
-    float *const query = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
-    float *const key_cos = (float *)(void *)(work + 69632); /* [t: 32, i: 144] */
-    float *const key_sin = (float *)(void *)(work + 88064); /* [t: 32, i: 144] */
-    float *const key = (float *)(void *)(work + 106496); /* [d: 64, i: 144] */
-    float *const query_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 256 of 272] */
-    float *const score = (float *)(void *)(work + 212992); /* [i: 144, j: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 369664); /* [i: 144, j: 256 of 272] */
-    float *const sum = (float *)(void *)(work + 526336); /* [e: 64, j: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 595968); /* [e: 64, j: 256 of 272] */
-    float *const query_turned = (float *)(void *)(work + 665600); /* [j: 256, d: 64] */
-    float *const sum_2 = (float *)(void *)(work + 731136); /* [d: 64, j: 256 of 272] */
-    float *const sum_2_compensation = (float *)(void *)(work + 800768); /* [d: 64, j: 256 of 272] */
-    float *const query_3 = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 256 of 272] */
-    float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
-    float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
-    if (dk || sum_0) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
-    }
-    if (j0 <= 0) {
-        for (int64_t m = 0; m < members; m++) {
-            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
-                const int64_t i1 = min(i0 + 144, i_end);
-                if (sum_0) {
-                    /* sum_0 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        for (int64_t d = 0; d < 64; d += 16) {
-                            store_v4(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_v4(0.0f));
-                        }
-                    }
-                }
-            }
-        }
-    }
-    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
-    for (int64_t j = 0; j < j1 - j0; j += 16) {
-        const ints_v4 t_0 = j0 + j + lane_v4;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 272 + j, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 272 + j, sin_v4(&angle2));
-        }
-    }
-    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
-       query_2 = query * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const vec_v4 query_new3 = (load_v4(k_tile + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
-                ((load_v4(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v4(query_sin + (d % 32) * 272 +
-                j)) * (float)((d < 32) ? (-1.0) : 1.0));
-            store_v4(query + d * 272 + j, query_new3);
-            store_v4(query_2 + d * 272 + j, query_new3 * 0.18033688f);
-        }
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 272 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 272 + j, splat_v4(0.0f));
-            }
-        }
-    }
-    if (sum_0) {
-        /* query_turned = query, with zeros beyond the last row */
-        transpose_v4(query, 272, 64, j1 - j0, query_turned, 64, 64);
-    }
-    if (dk) {
-        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 272 + j, splat_v4(0.0f));
-                store_v4(sum_2_compensation + d * 272 + j, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
-            const int64_t i1 = min(i0 + 144, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_4 = (i0 + i + lane_v4) + query_start;
-                for (int64_t t = 0; t < 32; t++) {
-                    const wide_v4 angle5 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                    store_v4(key_cos + t * 144 + i, cos_v4(&angle5));
-                    const wide_v4 angle6 = __builtin_convertvector(t_4, wide_v4) * rope_theta[t];
-                    store_v4(key_sin + t * 144 + i, sin_v4(&angle6));
-                }
-            }
-            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(key + d * 144 + i, (load_v4(q_tile + d * 144 + i) * load_v4(key_cos + (d % 32) * 144 + i))
-                        + ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v4(key_sin + (d % 32) *
-                        144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
-            }
-            /* score[i][j] = sum over d of key * query_2 */
-            dot6_v4(round_up(j1 - j0, 16), i1 - i0, key, query_2, score);
-            if (dk || sum_0) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot7_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                    score_2);
-            }
-            /* score = exp2(score - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 272 + j, exp2_v4(load_v4(score + i * 272 + j) - (saved_0[m * saved_0_head + (i0
-                        + i)])));
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_7 = j0 + j + lane_v4;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_8 = (i0 + i) + query_start;
-                        store_v4(score + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + query_start - 127) <=
-                            t_7) & (t_7 <= t_8), mask_v4), load_v4(score + i * 272 + j), splat_v4(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v4(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 in_region[16] = {0};
-                        if (finite_v4(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + query_start - 127;
-                        const int64_t t_11 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_10 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v4);
-                        }
-                        add_seen_v4(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 272, in_region, j1 - j0);
-                    }
-                } else
-                    dot9_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk || sum_0) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 272 + j, (load_v4(score_2 + i * 272 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_v4(score + i * 272 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                if (dk || sum_0) {
-                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 16) {
-                        const ints_v4 t_12 = j0 + j + lane_v4;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_13 = (i0 + i) + query_start;
-                            store_v4(score_2 + i * 272 + j, pick_v4(__builtin_convertvector((((i0 + i) + query_start -
-                                127) <= t_12) & (t_12 <= t_13), mask_v4), load_v4(score_2 + i * 272 + j),
-                                splat_v4(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (sum_0) {
-                /* sum_0[i][d] += sum over j of score_2 * query_turned */
-                await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v4(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-                    them */
-                    dot10_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 in_region[16] = {0};
-                        const int64_t t_14 = (i0 + i) + query_start - 127;
-                        const int64_t t_16 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_15 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v4);
-                        }
-                        add_seen_lanes_v4(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
-                            query_turned, 64, j1 - j0, in_region);
-                    }
-                } else
-                    dot11_v4(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                pass_turn(call, task, m * n_q + i1);
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v4(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v4 in_region[16] = {0};
-                        if (finite_v4(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_17 = (i0 + i) + query_start - 127;
-                        const int64_t t_19 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 16) {
-                            const ints_v4 t_18 = j0 + j + lane_v4;
-                            in_region[j / 16] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_v4);
-                        }
-                        add_seen_v4(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_v4(round_up(j1 - j0, 16), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(query_3 + d * 272 + j, load_v4(sum_2 + d * 272 + j) * (load_v4(query_sin + (d % 32) * 272 + j)
-                    * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 272 + j, (load_v4(sum_2 + d * 272 + j) * load_v4(query_cos + (d % 32) * 272 + j)) +
-                    load_v4(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 272 + j, load_v4(sum + e * 272 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v4(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-    }
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_sums2_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    const float *const out = call->out + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_batch = call->p.out.batch;
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 16] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 16] */
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
-    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-    for (int64_t one = 0; one < 1; one += 16) {
-        store_v4(unit_sum + one, splat_v4(0.0f));
-        store_v4(unit_sum_compensation + one, splat_v4(0.0f));
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_v4(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink_array[0] * 1.442695f;
-            for (int64_t one = 0; one < 1; one++) {
-                for (int64_t e = 0; e < 64; e++) {
-                    vec_v4 lane_sums = splat_v4(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 t_1 = exp2_v4(t_0 - load_v4(saved_0_tile + i));
-                        const vec_v4 term = load_v4(dout_tile + e * 80 + i) * (-(load_v4(out_tile + e * 80 + i) * t_1));
-                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
-                            mask_v4), term, splat_v4(0));
-                    }
-                    const float total = lane_sum_v4(lane_sums);
-                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
-                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
-                    unit_sum[one] = sum_then;
-                }
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t one = 0; one < 1; one++)
-            partial_0[one] = unit_sum[one];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_dq_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v4(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 16);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
-        }
-    }
-    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + d * 80 + i, load_v4(sum_0_tile + d * 80 + i) * (load_v4(query_sin + (d % 32) * 80 + i) *
-                (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum_0_tile + d * 80 + i, (load_v4(sum_0_tile + d * 80 + i) * load_v4(query_cos + (d % 32) * 80 +
-                i)) + load_v4(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum_0_tile, transposed back */
-        transpose_out_v4(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 16);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [one: 16] */
-    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 16] */
-    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 16] */
-    /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t unit16 = 0; unit16 < 16; unit16++)
-        for (int64_t one = 0; one < 1; one++)
-            partial_0_tile[unit16 * 16 + one] = partial_0[unit16 + one];
-    /* gradient = 0.0f */
-    for (int64_t one = 0; one < 1; one += 16) {
-        store_v4(gradient + one, splat_v4(0.0f));
-    }
-    /* gradient += partial_0_tile */
-    for (int64_t one = 0; one < 1; one += 16) {
-        vec_v4 gradient_in = (vec_v4){0};
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            gradient_in += load_v4(partial_0_tile + unit16 * 16 + one);
-        }
-        store_v4(gradient + one, load_v4(gradient + one) + gradient_in);
-    }
-    /* gradient_2 = gradient */
-    const float gradient_0 = gradient[0];
-    for (int64_t one = 0; one < 1; one += 16) {
-        store_v4(gradient_2 + one, splat_v4(gradient_0));
-    }
-    if (dsink_array) {
-        /* dsink_array = gradient_2 */
-        for (int64_t one = 0; one < 1; one++)
-            dsink_array[one] = gradient_2[one];
-    }
-}
-
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_prepare_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 80 + i, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 80 + i, sin_v4(&angle2));
-        }
-    }
-    /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(result + d * 80 + i, (load_v4(q_tile + d * 80 + i) * load_v4(query_cos + (d % 32) * 80 + i)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_v4(query_sin + (d % 32) * 80 + i))
-                * (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* out = result, transposed back */
-    transpose_out_v4(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_gpt_oss_extend_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 32 - 1) / 32, i0 = (tiles - 1 - task % tiles) * 32,
-        i1 = min(i0 + 32, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 32] */
-    float *const query_sin = (float *)(void *)(work + 4096); /* [t: 32, i: 32] */
-    float *const query = (float *)(void *)(work + 8192); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 32] */
-    float *const row_max = (float *)(void *)(work + 6144); /* [i: 32] */
-    float *const old_max = (float *)(void *)(work + 6272); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(work + 6400); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(work + 6528); /* [i: 32] */
-    float *const sum = (float *)(void *)(work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(work + 24576); /* [e: 64, i: 32] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 16384); /* [d: 64, i: 32] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 16);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 32 + i, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 32 + i, sin_v4(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(query + d * 32 + i, ((load_v4(q_tile + d * 32 + i) * load_v4(query_cos + (d % 32) * 32 + i)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 32 + i) * load_v4(query_sin + (d % 32) * 32 + i))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 32 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 32 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 32768);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 45056);
-        /* score[j][i] = sum over d of k * query */
-        dot14_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
-            */
-            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_3 = (i0 + i + lane_v4) + query_start;
-                const ints_v4 t_4 = t_3 + (-127);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v4(score + j * 32 + i, pick_v4(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <= t_3),
-                        mask_v4), load_v4(score + j * 32 + i), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 32) {
-            vec_v4 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v4(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                        row_max_in[vector][j_chain] = max_v4(row_max_in[vector][j_chain], load_v4(score + j * 32 + i));
-                    }
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 16) {
-                store_v4(row_max + i, max_v4(load_v4(row_max + i), max_v4(row_max_in[vector][0],
-                    row_max_in[vector][1])));
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + i);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new6);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new6);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new6);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_8 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_7 = load_v4(score + j * 32 + i);
-                const vec_v4 score_new9 = exp2_v4(score_7 - row_max_8);
-                store_v4(score + j * 32 + i, score_new9);
-                row_sum_in += score_new9;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v4(paged_v +
-            j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 in_region[2] = {0};
-                if (finite_v4(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const ints_v4 t_10 = (i0 + i + lane_v4) + query_start;
-                    in_region[i / 16] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
-                        mask_v4);
-                }
-                add_seen_v4(64, sum, 32, paged_v + j0 * v_row + j * v_row, 1, score + j * 32, in_region, i1 - i0);
-            }
-        } else
-            dot2_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
-       sink * 1.44269 ... */
-    const float t_12 = sink_array[0] * 1.442695f;
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_max_11 = load_v4(row_max + i);
-        const vec_v4 t_13 = max_nan_v4(row_max_11, splat_v4(t_12));
-        const vec_v4 t_14 = exp2_v4(row_max_11 - t_13);
-        const vec_v4 t_15 = (load_v4(row_sum + i) * t_14) + exp2_v4(t_12 - t_13);
-        const mask_v4 t_16 = t_15 == 0.0f;
-        const vec_v4 t_17 = 1.0f / t_15;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 32 + i, pick_v4(t_16, splat_v4(0.0f), (load_v4(sum + e * 32 + i) * t_17) * t_14));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 32, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 16); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 16) {
-        const ints_v4 t_0 = ((r + lane_v4) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v4 angle1 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_cos + t * 64 + r, cos_v4(&angle1));
-            const wide_v4 angle2 = __builtin_convertvector(t_0, wide_v4) * rope_theta[t];
-            store_v4(query_sin + t * 64 + r, sin_v4(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v4(query + d * 64 + r, ((load_v4(q_tile + d * 80 + r) * load_v4(query_cos + (d % 32) * 64 + r)) +
-                ((load_v4(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v4(query_sin + (d % 32) * 64 + r))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v4(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_begin_2_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried_max + r, splat_v4(-FLT_MAX));
-        store_v4(carried_sum + r, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
-                after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot15_v4(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
-                    after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_3 = j0 + j + lane_v4;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_4 = (r % n_q) + query_start;
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_3) & (t_3 <= t_4), mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_5 = load_v4(old_max + r);
-            const vec_v4 old_max_new6 = exp2_v4(old_max_5 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new6);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new6);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v4(paged_v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v4 in_region[8] = {0};
-                const int64_t t_7 = (r % n_q) + query_start - 127;
-                const int64_t t_9 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    const ints_v4 t_8 = j0 + j + lane_v4;
-                    in_region[j / 16] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_v4);
-                }
-                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot16_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                    attn_is_intel() ? 16 : 0, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            32);
-                    dot16_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        attn_is_intel() ? 16 : 0, after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_keys_of_several_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0,
-                after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot15_v4(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
-                    after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_10 = load_v4(old_max + r);
-            const vec_v4 old_max_new11 = exp2_v4(old_max_10 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new11);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new11);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot16_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                attn_is_intel() ? 16 : 0, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot16_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                    attn_is_intel() ? 16 : 0, after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_12 = load_v4(carried_max + r);
-            const vec_v4 before_max_new13 = carried_max_12;
-            const vec_v4 state_max_14 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new15 = max_v4(load_v4(carried_max + r), state_max_14);
-            store_v4(carried_max + r, carried_max_new15);
-            const vec_v4 carried_factor_new16 = exp2_v4(before_max_new13 - carried_max_new15);
-            store_v4(carried_factor + r, carried_factor_new16);
-            const vec_v4 slot_factor_new17 = exp2_v4(state_max_14 - carried_max_new15);
-            store_v4(slot_factor + r, slot_factor_new17);
-            const vec_v4 carried_sum_18 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_18 * carried_factor_new16);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new16);
-            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new17, splat_v4(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_19 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_20 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_19 * carried_factor_20);
-                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_20);
-                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_queries_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 16) {
-            const float carried_max_21 = carried_max[r];
-            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
-            const float t_24 = exp2f(carried_max_21 - t_23);
-            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_v4(result + r * 64 + e, (t_25 == 0.0f) ? splat_v4(0.0f) : (load_v4(carried + r * 64 + e) * (1.0f /
-                t_25)) * t_24);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-TARGET_v4 static void softmax_gpt_oss_extend_few_first_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-TARGET_v4 APART void softmax_gpt_oss_extend_few_move_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t first, int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-TARGET_v4 static void softmax_gpt_oss_extend_few_range_v4(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = n_q + query_start - 128;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET_v4 static void softmax_gpt_oss_extend_few_earlier_v4(const struct call *call, int64_t task, struct part *part,
-    int64_t end)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET_v4 static void softmax_gpt_oss_extend_few_common_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_gpt_oss_extend_few_first_v4(call->sharer[n], task, part);
-        softmax_gpt_oss_extend_few_earlier_v4(call->sharer[n], task, part, call->common_chunks);
-        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_of_several_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_v4(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void softmax_gpt_oss_extend_few_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_gpt_oss_extend_few_move_v4(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_gpt_oss_extend_few_first_v4(call, task, part);
-    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_queries_v4(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 256
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Like max_v3 and min_v3, but return NaN if b is NaN. */
-TARGET_v3 INLINE vec_v3 max_nan_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(b != b), b, max_v3(a, b)); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-TARGET_v3 INLINE vec_v3 turn_v3(const wide_v3 *x, int64_t quarter)
-{
-    const wide_v3 t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_v3 n = t - 6755399441055744.0;
-    const wide_v3 left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_v3 turns = (ints_v3)t + quarter;
-    const vec_v3 r = __builtin_convertvector(left, vec_v3), z = r * r;
-    const vec_v3 s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_v3 c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_v3 odd = __builtin_convertvector(-(turns & 1), mask_v3);
-    const mask_v3 negative = __builtin_convertvector((turns & 2), mask_v3);
-    return (vec_v3)((mask_v3)pick_v3(odd, c, s) ^ (negative << 30));
-}
-
-TARGET_v3 INLINE vec_v3 sin_v3(const wide_v3 *x) { return turn_v3(x, 0); }
-TARGET_v3 INLINE vec_v3 cos_v3(const wide_v3 *x) { return turn_v3(x, 1); }
-
-TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
-{
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
-{
-    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
-    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
-    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
-            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    return t[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-TARGET_v3 APART void transpose_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 0);
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v3 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
-            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[256];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v3, so that results round equally. */
-TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[256 * 8];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 8) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 8, 8, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 unscaled_v3(const float *row, int64_t x)
-{
-    return load_v3(row + x);
-}
-
-/* Returns the elements x … x + 8 - 1 of a row. */
-TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
-{
-    return unscaled_v3(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v3(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
-{
-    vec_v3 t[8];
-    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 8; k++) {
-            for (int64_t s = first; s < min(first + 128, steps); s += 8)
-                t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v3(c, lane_sums_v3(t));
-}
-
-/* Like columns_v3, for up to 4 rows of a, which share the loads of b. It has 8 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v3 t[4][8];
-    for (int64_t k = 0; k < 8; k += 2) {
-        vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
-        for (int64_t s = 0; s < steps; s += 8) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 3);
-            vec_v3 x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_v3(b + (k + n) * b_row, s) : load_v3(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v3 y = load_v3(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_v3(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v3(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v3(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
-TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 8;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v3 t[8];
-            UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(a + (v * 8 + r) * a_row + s * 8);
-            exchange_v3(t);
-            UNROLL for (int l = 0; l < 8; l++) store_v3(turned + ((l * parts + s) * vectors + v) * 8, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
-TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v3){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 8];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v3 INLINE void add_turned_v3(const int sums, const vec_v3 *earlier, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v3: first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 *t)
-{
-    enum { GROUP = 8 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 8, lane = parts * vectors * 8;
-    const int sums = vectors * keys;
-    vec_v3 group[3][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v3 sum[8];
-    for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v3 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (8 / keys) == 0) fetch_v3(1, steps, ahead + k / (8 / keys) * ahead_row, ahead_row);
-        turned_lane_v3(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v3(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v3(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v3(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v3(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v3(sums, one, sum);
-            add_turned_v3(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(sums, group[level++], sum);
-        if (l + GROUP == 8) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 8 * 64] __attribute__((aligned(32)));
-    turn_rows_v3(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
-        vec_v3 t[2][8];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 8; k += keys) {
-            vec_v3 some[8];
-            turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v3(b, b_row, 32 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v3(t[v]);
-            UNROLL for (int r = 0; r < 8; r++) store_v3(c + (v * 8 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v3, for the rows of all whole vectors. Returns their number. */
-TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 8 <= rows; r += 2 * 8)
-        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 8 <= rows) {
-        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 8;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a,
-   otherwise 32 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    const int64_t whole = columns - columns % 8,
-        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
-        const int64_t last = min(8, columns - x) - 1;
-        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, after);
-        if (rows == 1 && last == 8 - 1)
-            columns_v3(1, last, steps, a, b, b_row, c + x);
-        else if (rows == 1)
-            columns_v3(0, last, steps, a, b, b_row, c + x);
-        else if (last == 8 - 1)
-            all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
-{
-    vec_v3 sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *after)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 128)
-                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
-        c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*after=*/NULL);
-}
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot7_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v3 APART void dot8_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot9_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot10_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_lanes_v3(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/272, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot11_v3(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/272, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot12_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot13_v3(int64_t lanes, int64_t steps, const float *a, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/272, c, /*c_row=*/272, /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET_v3 APART void dot14_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot15_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    const float *after)
-{
-    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, after);
-}
-TARGET_v3 APART void dot16_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    const float *after)
-{
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 16 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 16, 16 times] */
-    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 16, 16 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 16, 16 times] */
-    float *const all_sum = (float *)(void *)(work + 93184); /* [e: 64, i: 16, 16 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 158720); /* [e: 64, i: 16, 16 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
-    float *const query_scale = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 224256); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query = all_query + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
-                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
-                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_max + i, splat_v3(-FLT_MAX));
-            store_v3(row_sum + i, splat_v3(0.0f));
-            store_v3(row_sum_compensation + i, splat_v3(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(sum + e * 16 + i, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_3 = j0 + j + lane_v3;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 48 + j, cos_v3(&angle4));
-                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 48 + j, sin_v3(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
-                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query = all_query + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(old_max + i, load_v3(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
-                    const ints_v3 t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_8 = load_v3(old_max + i);
-                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new9);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_11 = load_v3(row_max + i);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                    store_v3(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v3(v + j0
-                * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_v3 in_region[2] = {0};
-                    if (finite_v3(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const ints_v3 t_13 = (i0 + i + lane_v3) + query_start;
-                        in_region[i / 8] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
-                            mask_v3);
-                    }
-                    add_seen_v3(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                }
-            } else
-                dot2_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_15 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_14 = load_v3(row_max + i);
-                const vec_v3 t_16 = max_nan_v3(row_max_14, splat_v3(t_15));
-                const vec_v3 t_17 = exp2_v3(row_max_14 - t_16);
-                const vec_v3 t_18 = (load_v3(row_sum + i) * t_17) + exp2_v3(t_15 - t_16);
-                const mask_v3 t_19 = t_18 == 0.0f;
-                const vec_v3 t_20 = 1.0f / t_18;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_v3(result + e * 16 + i, pick_v3(t_19, splat_v3(0.0f),
-                        (load_v3(sum + e * 16 + i) * t_20) * t_17));
-                }
-            }
-            if (saved_0) {
-                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
-                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_22 = sink_array[0] * 1.442695f;
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 row_max_21 = load_v3(row_max + i);
-                    const vec_v3 t_23 = max_nan_v3(row_max_21, splat_v3(t_22));
-                    const vec_v3 t_24 = (load_v3(row_sum + i) * exp2_v3(row_max_21 - t_23)) + exp2_v3(t_22 - t_23);
-                    store_v3(query_scale + i, pick_v3(t_24 == 0.0f, splat_v3(0.0f),
-                        (log_v3(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_v3(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-            if (saved_0) {
-                /* saved_0 = query_scale */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[(i0 + i)] = query_scale[i];
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_gpt_oss_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v3(query_sin + (d % 32) * 64 + r))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_gpt_oss_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried_max + r, splat_v3(-FLT_MAX));
-        store_v3(carried_sum + r, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void softmax_gpt_oss_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_3 = j0 + j + lane_v3;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 144 + j, cos_v3(&angle4));
-                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 144 + j, sin_v3(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + d * 144 + j, (load_v3(k_tile + d * 144 + j) * load_v3(key_cos + (d % 32) * 144 + j)) +
-                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_v3(key_sin + (d % 32) * 144 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query * key */
-        dot3_v3(round_up(j1 - j0, 8), rows, query, key, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_6 = j0 + j + lane_v3;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + query_start;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_6) & (t_6 <= t_7), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_8 = load_v3(old_max + r);
-            const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new9);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new9);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v3(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v3 in_region[16] = {0};
-                const int64_t t_10 = (r % n_q) + query_start - 127;
-                const int64_t t_12 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_11 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_v3);
-                }
-                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void softmax_gpt_oss_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_13 = load_v3(carried_max + r);
-            const vec_v3 before_max_new14 = carried_max_13;
-            const vec_v3 state_max_15 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new16 = max_v3(load_v3(carried_max + r), state_max_15);
-            store_v3(carried_max + r, carried_max_new16);
-            const vec_v3 carried_factor_new17 = exp2_v3(before_max_new14 - carried_max_new16);
-            store_v3(carried_factor + r, carried_factor_new17);
-            const vec_v3 slot_factor_new18 = exp2_v3(state_max_15 - carried_max_new16);
-            store_v3(slot_factor + r, slot_factor_new18);
-            const vec_v3 carried_sum_19 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new17);
-            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_v3(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_20 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_20 * carried_factor_21);
-                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
-                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v3 APART void softmax_gpt_oss_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            const float carried_max_22 = carried_max[r];
-            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
-            const float t_25 = exp2f(carried_max_22 - t_24);
-            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_v3(result + r * 64 + e, (t_26 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) * (1.0f /
-                t_26)) * t_25);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void softmax_gpt_oss_few_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_queries_v3(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_saved_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 256 - 1) / 256, i0 = (tiles - 1 - task % tiles) * 256,
-        i1 = min(i0 + 256, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 16 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 90112); /* [i: 16, 16 times] */
-    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 91136); /* [i: 16, 16 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 92160); /* [i: 16, 16 times] */
-    float *const result = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 93184); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query = all_query + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-                store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
-                const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-                store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
-                    ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 +
-                    i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(row_max + i, splat_v3(-FLT_MAX));
-            store_v3(row_sum + i, splat_v3(0.0f));
-            store_v3(row_sum_compensation + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_3 = j0 + j + lane_v3;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_v3 angle4 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_cos + t * 48 + j, cos_v3(&angle4));
-                const wide_v3 angle5 = __builtin_convertvector(t_3, wide_v3) * rope_theta[t];
-                store_v3(key_sin + t * 48 + j, sin_v3(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(key + d * 48 + j, (load_v3(k_tile + d * 48 + j) * load_v3(key_cos + (d % 32) * 48 + j)) +
-                    ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_v3(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query = all_query + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_v3(round_up(i1 - i0, 8), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                store_v3(old_max + i, load_v3(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_6 = (i0 + i + lane_v3) + query_start;
-                    const ints_v3 t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-                vec_v3 row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_v3(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                            row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain],
-                                load_v3(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 old_max_8 = load_v3(old_max + i);
-                const vec_v3 old_max_new9 = exp2_v3(old_max_8 - load_v3(row_max + i));
-                store_v3(old_max + i, old_max_new9);
-                store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new9);
-                store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_11 = load_v3(row_max + i);
-                vec_v3 row_sum_in = (vec_v3){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_10 = load_v3(score + j * 16 + i);
-                    const vec_v3 score_new12 = exp2_v3(score_10 - row_max_11);
-                    store_v3(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-            }
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_14 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 row_max_13 = load_v3(row_max + i);
-                const vec_v3 t_15 = max_nan_v3(row_max_13, splat_v3(t_14));
-                const vec_v3 t_16 = (load_v3(row_sum + i) * exp2_v3(row_max_13 - t_15)) + exp2_v3(t_14 - t_15);
-                store_v3(result + i, pick_v3(t_16 == 0.0f, splat_v3(0.0f),
-                    (log_v3(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
-            }
-            /* saved_0 = result */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[(i0 + i)] = result[i];
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(result + i, splat_v3(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            result_in[vector] = (vec_v3){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            store_v3(result + i, load_v3(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_dk_dv_sum_0_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 256 - 1) / 256, j0 = task % tiles * 256, j1 = min(j0 + 256, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
-    const int64_t sum_0_head = call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 256 of 272] */
-    float *const query_sin = (float *)(void *)(work + 34816); /* [t: 32, j: 256 of 272] */
-    float *const query = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
-    float *const key_cos = (float *)(void *)(work + 69632); /* [t: 32, i: 144] */
-    float *const key_sin = (float *)(void *)(work + 88064); /* [t: 32, i: 144] */
-    float *const key = (float *)(void *)(work + 106496); /* [d: 64, i: 144] */
-    float *const query_2 = (float *)(void *)(work + 143360); /* [d: 64, j: 256 of 272] */
-    float *const score = (float *)(void *)(work + 212992); /* [i: 144, j: 256 of 272] */
-    float *const score_2 = (float *)(void *)(work + 369664); /* [i: 144, j: 256 of 272] */
-    float *const sum = (float *)(void *)(work + 526336); /* [e: 64, j: 256 of 272] */
-    float *const sum_compensation = (float *)(void *)(work + 595968); /* [e: 64, j: 256 of 272] */
-    float *const query_turned = (float *)(void *)(work + 665600); /* [j: 256, d: 64] */
-    float *const sum_2 = (float *)(void *)(work + 731136); /* [d: 64, j: 256 of 272] */
-    float *const sum_2_compensation = (float *)(void *)(work + 800768); /* [d: 64, j: 256 of 272] */
-    float *const query_3 = (float *)(void *)(work + 69632); /* [d: 64, j: 256 of 272] */
-    float *const k_tile = (float *)(void *)(work + 212992); /* [d: 64, j: 256 of 272] */
-    float *const q_tile = (float *)(void *)(work + 212992); /* [d: 64, i: 144] */
-    float *const v_tile = (float *)(void *)(work + 870400); /* [e: 64, j: 256 of 272] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 272, 64);
-    if (dk || sum_0) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 272, 64);
-    }
-    if (j0 <= 0) {
-        for (int64_t m = 0; m < members; m++) {
-            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
-                const int64_t i1 = min(i0 + 144, i_end);
-                if (sum_0) {
-                    /* sum_0 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        for (int64_t d = 0; d < 64; d += 8) {
-                            store_v3(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_v3(0.0f));
-                        }
-                    }
-                }
-            }
-        }
-    }
-    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
-    for (int64_t j = 0; j < j1 - j0; j += 8) {
-        const ints_v3 t_0 = j0 + j + lane_v3;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 272 + j, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 272 + j, sin_v3(&angle2));
-        }
-    }
-    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
-       query_2 = query * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const vec_v3 query_new3 = (load_v3(k_tile + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
-                ((load_v3(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j) * load_v3(query_sin + (d % 32) * 272 +
-                j)) * (float)((d < 32) ? (-1.0) : 1.0));
-            store_v3(query + d * 272 + j, query_new3);
-            store_v3(query_2 + d * 272 + j, query_new3 * 0.18033688f);
-        }
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 272 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 272 + j, splat_v3(0.0f));
-            }
-        }
-    }
-    if (sum_0) {
-        /* query_turned = query, with zeros beyond the last row */
-        transpose_v3(query, 272, 64, j1 - j0, query_turned, 64, 64);
-    }
-    if (dk) {
-        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 272 + j, splat_v3(0.0f));
-                store_v3(sum_2_compensation + d * 272 + j, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
-            const int64_t i1 = min(i0 + 144, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_4 = (i0 + i + lane_v3) + query_start;
-                for (int64_t t = 0; t < 32; t++) {
-                    const wide_v3 angle5 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                    store_v3(key_cos + t * 144 + i, cos_v3(&angle5));
-                    const wide_v3 angle6 = __builtin_convertvector(t_4, wide_v3) * rope_theta[t];
-                    store_v3(key_sin + t * 144 + i, sin_v3(&angle6));
-                }
-            }
-            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(key + d * 144 + i, (load_v3(q_tile + d * 144 + i) * load_v3(key_cos + (d % 32) * 144 + i))
-                        + ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_v3(key_sin + (d % 32) *
-                        144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
-            }
-            /* score[i][j] = sum over d of key * query_2 */
-            dot6_v3(round_up(j1 - j0, 8), i1 - i0, key, query_2, score);
-            if (dk || sum_0) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot7_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2);
-            }
-            /* score = exp2(score - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 272 + j, exp2_v3(load_v3(score + i * 272 + j) - (saved_0[m * saved_0_head + (i0
-                        + i)])));
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_7 = j0 + j + lane_v3;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_8 = (i0 + i) + query_start;
-                        store_v3(score + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + query_start - 127) <=
-                            t_7) & (t_7 <= t_8), mask_v3), load_v3(score + i * 272 + j), splat_v3(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v3(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 in_region[32] = {0};
-                        if (finite_v3(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + query_start - 127;
-                        const int64_t t_11 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_10 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_v3);
-                        }
-                        add_seen_v3(64, sum, 272, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 272, in_region, j1 - j0);
-                    }
-                } else
-                    dot9_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk || sum_0) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 272 + j, (load_v3(score_2 + i * 272 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_v3(score + i * 272 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                if (dk || sum_0) {
-                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 8) {
-                        const ints_v3 t_12 = j0 + j + lane_v3;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_13 = (i0 + i) + query_start;
-                            store_v3(score_2 + i * 272 + j, pick_v3(__builtin_convertvector((((i0 + i) + query_start -
-                                127) <= t_12) & (t_12 <= t_13), mask_v3), load_v3(score_2 + i * 272 + j),
-                                splat_v3(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (sum_0) {
-                /* sum_0[i][d] += sum over j of score_2 * query_turned */
-                await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v3(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-                    them */
-                    dot10_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 in_region[32] = {0};
-                        const int64_t t_14 = (i0 + i) + query_start - 127;
-                        const int64_t t_16 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_15 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_v3);
-                        }
-                        add_seen_lanes_v3(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 272,
-                            query_turned, 64, j1 - j0, in_region);
-                    }
-                } else
-                    dot11_v3(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                pass_turn(call, task, m * n_q + i1);
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_v3(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_v3 in_region[32] = {0};
-                        if (finite_v3(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_17 = (i0 + i) + query_start - 127;
-                        const int64_t t_19 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 8) {
-                            const ints_v3 t_18 = j0 + j + lane_v3;
-                            in_region[j / 8] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_v3);
-                        }
-                        add_seen_v3(64, sum_2, 272, key + i * 1, 144, score_2 + i * 272, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_v3(round_up(j1 - j0, 8), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(query_3 + d * 272 + j, load_v3(sum_2 + d * 272 + j) * (load_v3(query_sin + (d % 32) * 272 + j)
-                    * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 272 + j, (load_v3(sum_2 + d * 272 + j) * load_v3(query_cos + (d % 32) * 272 + j)) +
-                    load_v3(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 272 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 272 + j, load_v3(sum + e * 272 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 272, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v3(sum, 272, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-    }
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_sums2_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    const float *const out = call->out + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_batch = call->p.out.batch;
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 8] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 8] */
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
-    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-    for (int64_t one = 0; one < 1; one += 8) {
-        store_v3(unit_sum + one, splat_v3(0.0f));
-        store_v3(unit_sum_compensation + one, splat_v3(0.0f));
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_v3(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink_array[0] * 1.442695f;
-            for (int64_t one = 0; one < 1; one++) {
-                for (int64_t e = 0; e < 64; e++) {
-                    vec_v3 lane_sums = splat_v3(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 t_1 = exp2_v3(t_0 - load_v3(saved_0_tile + i));
-                        const vec_v3 term = load_v3(dout_tile + e * 80 + i) * (-(load_v3(out_tile + e * 80 + i) * t_1));
-                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
-                            mask_v3), term, splat_v3(0));
-                    }
-                    const float total = lane_sum_v3(lane_sums);
-                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
-                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
-                    unit_sum[one] = sum_then;
-                }
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t one = 0; one < 1; one++)
-            partial_0[one] = unit_sum[one];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_dq_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_v3(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 8);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
-        }
-    }
-    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + d * 80 + i, load_v3(sum_0_tile + d * 80 + i) * (load_v3(query_sin + (d % 32) * 80 + i) *
-                (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum_0_tile + d * 80 + i, (load_v3(sum_0_tile + d * 80 + i) * load_v3(query_cos + (d % 32) * 80 +
-                i)) + load_v3(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum_0_tile, transposed back */
-        transpose_out_v3(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 8);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [one: 8] */
-    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 8] */
-    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 8] */
-    /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t unit16 = 0; unit16 < 16; unit16++)
-        for (int64_t one = 0; one < 1; one++)
-            partial_0_tile[unit16 * 8 + one] = partial_0[unit16 + one];
-    /* gradient = 0.0f */
-    for (int64_t one = 0; one < 1; one += 8) {
-        store_v3(gradient + one, splat_v3(0.0f));
-    }
-    /* gradient += partial_0_tile */
-    for (int64_t one = 0; one < 1; one += 8) {
-        vec_v3 gradient_in = (vec_v3){0};
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            gradient_in += load_v3(partial_0_tile + unit16 * 8 + one);
-        }
-        store_v3(gradient + one, load_v3(gradient + one) + gradient_in);
-    }
-    /* gradient_2 = gradient */
-    const float gradient_0 = gradient[0];
-    for (int64_t one = 0; one < 1; one += 8) {
-        store_v3(gradient_2 + one, splat_v3(gradient_0));
-    }
-    if (dsink_array) {
-        /* dsink_array = gradient_2 */
-        for (int64_t one = 0; one < 1; one++)
-            dsink_array[one] = gradient_2[one];
-    }
-}
-
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_prepare_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 80 + i, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 80 + i, sin_v3(&angle2));
-        }
-    }
-    /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(result + d * 80 + i, (load_v3(q_tile + d * 80 + i) * load_v3(query_cos + (d % 32) * 80 + i)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_v3(query_sin + (d % 32) * 80 + i))
-                * (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* out = result, transposed back */
-    transpose_out_v3(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_gpt_oss_extend_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
-        i1 = min(i0 + 16, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const row_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const old_max = (float *)(void *)(work + 3136); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(work + 3200); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(work + 3264); /* [i: 16] */
-    float *const sum = (float *)(void *)(work + 8192); /* [e: 64, i: 16] */
-    float *const sum_compensation = (float *)(void *)(work + 12288); /* [e: 64, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 8);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 16 + i, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 16 + i, sin_v3(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(query + d * 16 + i, ((load_v3(q_tile + d * 16 + i) * load_v3(query_cos + (d % 32) * 16 + i)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_v3(query_sin + (d % 32) * 16 + i))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 16 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 16 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 16384);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 28672);
-        /* score[j][i] = sum over d of k * query */
-        dot14_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
-            */
-            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_3 = (i0 + i + lane_v3) + query_start;
-                const ints_v3 t_4 = t_3 + (-127);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_v3(score + j * 16 + i, pick_v3(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <= t_3),
-                        mask_v3), load_v3(score + j * 16 + i), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_v3(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                        row_max_in[vector][j_chain] = max_v3(row_max_in[vector][j_chain], load_v3(score + j * 16 + i));
-                    }
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, max_v3(load_v3(row_max + i), max_v3(row_max_in[vector][0],
-                    row_max_in[vector][1])));
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + i);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new6);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new6);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new6);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_8 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_7 = load_v3(score + j * 16 + i);
-                const vec_v3 score_new9 = exp2_v3(score_7 - row_max_8);
-                store_v3(score + j * 16 + i, score_new9);
-                row_sum_in += score_new9;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_v3(paged_v +
-            j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 in_region[2] = {0};
-                if (finite_v3(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const ints_v3 t_10 = (i0 + i + lane_v3) + query_start;
-                    in_region[i / 8] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
-                        mask_v3);
-                }
-                add_seen_v3(64, sum, 16, paged_v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-            }
-        } else
-            dot2_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
-       sink * 1.44269 ... */
-    const float t_12 = sink_array[0] * 1.442695f;
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_max_11 = load_v3(row_max + i);
-        const vec_v3 t_13 = max_nan_v3(row_max_11, splat_v3(t_12));
-        const vec_v3 t_14 = exp2_v3(row_max_11 - t_13);
-        const vec_v3 t_15 = (load_v3(row_sum + i) * t_14) + exp2_v3(t_12 - t_13);
-        const mask_v3 t_16 = t_15 == 0.0f;
-        const vec_v3 t_17 = 1.0f / t_15;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 16 + i, pick_v3(t_16, splat_v3(0.0f), (load_v3(sum + e * 16 + i) * t_17) * t_14));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 8); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 8) {
-        const ints_v3 t_0 = ((r + lane_v3) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_v3 angle1 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_cos + t * 64 + r, cos_v3(&angle1));
-            const wide_v3 angle2 = __builtin_convertvector(t_0, wide_v3) * rope_theta[t];
-            store_v3(query_sin + t * 64 + r, sin_v3(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_v3(query + d * 64 + r, ((load_v3(q_tile + d * 80 + r) * load_v3(query_cos + (d % 32) * 64 + r)) +
-                ((load_v3(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_v3(query_sin + (d % 32) * 64 + r))
-                * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_v3(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_begin_2_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried_max + r, splat_v3(-FLT_MAX));
-        store_v3(carried_sum + r, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot15_v3(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_3 = j0 + j + lane_v3;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_4 = (r % n_q) + query_start;
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_3) & (t_3 <= t_4), mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_5 = load_v3(old_max + r);
-            const vec_v3 old_max_new6 = exp2_v3(old_max_5 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new6);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new6);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_v3(paged_v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v3 in_region[16] = {0};
-                const int64_t t_7 = (r % n_q) + query_start - 127;
-                const int64_t t_9 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    const ints_v3 t_8 = j0 + j + lane_v3;
-                    in_region[j / 8] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_v3);
-                }
-                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot16_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            32);
-                    dot16_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_keys_of_several_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot15_v3(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_10 = load_v3(old_max + r);
-            const vec_v3 old_max_new11 = exp2_v3(old_max_10 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new11);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new11);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot16_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot16_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                    after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_12 = load_v3(carried_max + r);
-            const vec_v3 before_max_new13 = carried_max_12;
-            const vec_v3 state_max_14 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new15 = max_v3(load_v3(carried_max + r), state_max_14);
-            store_v3(carried_max + r, carried_max_new15);
-            const vec_v3 carried_factor_new16 = exp2_v3(before_max_new13 - carried_max_new15);
-            store_v3(carried_factor + r, carried_factor_new16);
-            const vec_v3 slot_factor_new17 = exp2_v3(state_max_14 - carried_max_new15);
-            store_v3(slot_factor + r, slot_factor_new17);
-            const vec_v3 carried_sum_18 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_18 * carried_factor_new16);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new16);
-            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new17, splat_v3(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_19 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_20 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_19 * carried_factor_20);
-                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_20);
-                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_queries_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 8) {
-            const float carried_max_21 = carried_max[r];
-            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
-            const float t_24 = exp2f(carried_max_21 - t_23);
-            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_v3(result + r * 64 + e, (t_25 == 0.0f) ? splat_v3(0.0f) : (load_v3(carried + r * 64 + e) * (1.0f /
-                t_25)) * t_24);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-TARGET_v3 static void softmax_gpt_oss_extend_few_first_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-TARGET_v3 APART void softmax_gpt_oss_extend_few_move_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t first, int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-TARGET_v3 static void softmax_gpt_oss_extend_few_range_v3(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = n_q + query_start - 128;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET_v3 static void softmax_gpt_oss_extend_few_earlier_v3(const struct call *call, int64_t task, struct part *part,
-    int64_t end)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET_v3 static void softmax_gpt_oss_extend_few_common_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_gpt_oss_extend_few_first_v3(call->sharer[n], task, part);
-        softmax_gpt_oss_extend_few_earlier_v3(call->sharer[n], task, part, call->common_chunks);
-        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_of_several_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_v3(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void softmax_gpt_oss_extend_few_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_gpt_oss_extend_few_move_v3(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_gpt_oss_extend_few_first_v3(call, task, part);
-    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_queries_v3(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 256
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Like max_any and min_any, but return NaN if b is NaN. */
-INLINE vec_any max_nan_any(vec_any a, vec_any b) { return pick_any((mask_any)(b != b), b, max_any(a, b)); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
-   nearest multiple of pi/2. The multiple is a sum of three constants from fdlibm. */
-INLINE vec_any turn_any(const wide_any *x, int64_t quarter)
-{
-    const wide_any t = *x * 0.63661977236758134308 + 6755399441055744.0; /* its low bits are *x / (pi/2), rounded */
-    const wide_any n = t - 6755399441055744.0;
-    const wide_any left = ((*x - n * 1.57079632673412561417) - n * 6.07710050630396597660e-11)
-        - n * 2.02226624879595063154e-21;
-    const ints_any turns = (ints_any)t + quarter;
-    const vec_any r = __builtin_convertvector(left, vec_any), z = r * r;
-    const vec_any s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
-    const vec_any c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
-    const mask_any odd = __builtin_convertvector(-(turns & 1), mask_any);
-    const mask_any negative = __builtin_convertvector((turns & 2), mask_any);
-    return (vec_any)((mask_any)pick_any(odd, c, s) ^ (negative << 30));
-}
-
-INLINE vec_any sin_any(const wide_any *x) { return turn_any(x, 0); }
-INLINE vec_any cos_any(const wide_any *x) { return turn_any(x, 1); }
-
-INLINE vec_any log_any(vec_any x)
-{
-    vec_any y = x;
-    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-INLINE float lane_max_any(vec_any x)
-{
-    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
-    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-INLINE vec_any lane_sums_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
-            7);
-    UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
-            7);
-    return t[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-APART void transpose_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 0);
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
-    int64_t steps, const mask_any *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
-            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[144];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_any, so that results round equally. */
-INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[144 * 4];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 4) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 4, 4, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
-INLINE vec_any unscaled_any(const float *row, int64_t x)
-{
-    return load_any(row + x);
-}
-
-/* Returns the elements x … x + 4 - 1 of a row. */
-INLINE vec_any widened_any(const float *row, int64_t x)
-{
-    return unscaled_any(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_any(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t. b has all 4 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_any t[4];
-    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && ahead) fetch_any(1, min(64, steps - first), ahead + k * b_row + units_any(first), b_row);
-            for (int64_t s = first; s < min(first + 64, steps); s += 4)
-                t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_any(c, lane_sums_any(t));
-}
-
-/* Like columns_any, for up to 4 rows of a, which share the loads of b. It has 4 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_any t[4][4];
-    for (int64_t k = 0; k < 4; k += 2) {
-        vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
-        for (int64_t s = 0; s < steps; s += 4) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 2);
-            vec_any x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_any(b + (k + n) * b_row, s) : load_any(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_any y = load_any(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_any(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_any(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_any(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
-INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 4;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_any t[4];
-            UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(a + (v * 4 + r) * a_row + s * 4);
-            exchange_any(t);
-            UNROLL for (int l = 0; l < 4; l++) store_any(turned + ((l * parts + s) * vectors + v) * 4, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
-INLINE void turned_lane_any(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_any){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 4];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-INLINE void add_turned_any(const int sums, const vec_any *earlier, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_any: first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether `keys`
-   rows at
-   `ahead` are prefetched. */
-INLINE void turned_columns_any(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any *t)
-{
-    enum { GROUP = 4 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 4, lane = parts * vectors * 4;
-    const int sums = vectors * keys;
-    vec_any group[2][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_any sum[8];
-    for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_any one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (4 / keys) == 0) fetch_any(1, steps, ahead + k / (4 / keys) * ahead_row, ahead_row);
-        turned_lane_any(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_any(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_any(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_any(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_any(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_any(sums, one, sum);
-            add_turned_any(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(sums, group[level++], sum);
-        if (l + GROUP == 4) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 4 * 64] __attribute__((aligned(16)));
-    turn_rows_any(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
-        vec_any t[2][4];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 4; k += keys) {
-            vec_any some[8];
-            turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_any(b, b_row, 64 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_any(t[v]);
-            UNROLL for (int r = 0; r < 4; r++) store_any(c + (v * 4 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_any, for the rows of all whole vectors. Returns their number. */
-INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 4 <= rows; r += 2 * 4)
-        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 4 <= rows) {
-        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 4;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a,
-   otherwise 64 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
-{
-    const int64_t whole = columns - columns % 4,
-        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
-        const int64_t last = min(4, columns - x) - 1;
-        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, after);
-        if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 4 - 1)
-            all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_any sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 64)
-                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/48, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, factor, compensation);
-}
-APART void dot3_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, /*after=*/NULL);
-}
-APART void dot6_any(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot7_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-APART void dot8_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot9_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot10_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_finite_lanes_any(/*fetched=*/0, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
-APART void dot11_any(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-{
-    dot_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot12_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot13_any(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1, b,
-        /*b_step=*/144, c, /*c_row=*/144, /*update=*/3, /*factor=*/NULL, compensation);
-}
-APART void dot14_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-APART void dot15_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    const float *after)
-{
-    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
-}
-APART void dot16_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    const float *after)
-{
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
-        i1 = min(i0 + 128, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 57344); /* [i: 16, 8 times] */
-    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 57856); /* [i: 16, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 58368); /* [i: 16, 8 times] */
-    float *const all_sum = (float *)(void *)(work + 58880); /* [e: 64, i: 16, 8 times] */
-    float *const all_sum_compensation = (float *)(void *)(work + 91648); /* [e: 64, i: 16, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [e: 64, i: 16] */
-    float *const query_scale = (float *)(void *)(work + 4096); /* [i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 124416); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query = all_query + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-        float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_0 = (i0 + i + lane_any) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle1));
-                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
-                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
-                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_max + i, splat_any(-FLT_MAX));
-            store_any(row_sum + i, splat_any(0.0f));
-            store_any(row_sum_compensation + i, splat_any(0.0f));
-        }
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(sum + e * 16 + i, splat_any(0.0f));
-                store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_3 = j0 + j + lane_any;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 48 + j, cos_any(&angle4));
-                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 48 + j, sin_any(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j)) +
-                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query = all_query + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            float *const sum_compensation = all_sum_compensation + (i0 - i_block) / 16 * 1024;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(old_max + i, load_any(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
-                    const ints_any t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_8 = load_any(old_max + i);
-                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new9);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_11 = load_any(row_max + i);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_10 = load_any(score + j * 16 + i);
-                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                    store_any(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-            }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
-            if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_any(v +
-                j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-                dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    mask_any in_region[4] = {0};
-                    if (finite_any(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const ints_any t_13 = (i0 + i + lane_any) + query_start;
-                        in_region[i / 4] = __builtin_convertvector(((t_13 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_13),
-                            mask_any);
-                    }
-                    add_seen_any(64, sum, 16, v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-                }
-            } else
-                dot2_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const sum = all_sum + (i0 - i_block) / 16 * 1024;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_15 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_14 = load_any(row_max + i);
-                const vec_any t_16 = max_nan_any(row_max_14, splat_any(t_15));
-                const vec_any t_17 = exp2_any(row_max_14 - t_16);
-                const vec_any t_18 = (load_any(row_sum + i) * t_17) + exp2_any(t_15 - t_16);
-                const mask_any t_19 = t_18 == 0.0f;
-                const vec_any t_20 = 1.0f / t_18;
-                for (int64_t e = 0; e < 64; e++) {
-                    store_any(result + e * 16 + i, pick_any(t_19, splat_any(0.0f),
-                        (load_any(sum + e * 16 + i) * t_20) * t_17));
-                }
-            }
-            if (saved_0) {
-                /* query_scale = select(((row_sum * exp2(row_max - max(row_max,
-                   sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * ... */
-                const float t_22 = sink_array[0] * 1.442695f;
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any row_max_21 = load_any(row_max + i);
-                    const vec_any t_23 = max_nan_any(row_max_21, splat_any(t_22));
-                    const vec_any t_24 = (load_any(row_sum + i) * exp2_any(row_max_21 - t_23)) + exp2_any(t_22 - t_23);
-                    store_any(query_scale + i, pick_any(t_24 == 0.0f, splat_any(0.0f),
-                        (log_any(t_24) + (t_23 * 0.6931472f)) * 1.442695f));
-                }
-            }
-            /* out = result, transposed back */
-            transpose_out_any(result, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-            if (saved_0) {
-                /* saved_0 = query_scale */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[(i0 + i)] = query_scale[i];
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_gpt_oss_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_any(query_sin + (d % 32) * 64 +
-                r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_gpt_oss_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried_max + r, splat_any(-FLT_MAX));
-        store_any(carried_sum + r, splat_any(0.0f));
-        store_any(carried_sum_compensation + r, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + r * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void softmax_gpt_oss_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_3 = j0 + j + lane_any;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 144 + j, cos_any(&angle4));
-                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 144 + j, sin_any(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + d * 144 + j, (load_any(k_tile + d * 144 + j) * load_any(key_cos + (d % 32) * 144 + j)) +
-                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(key_sin + (d % 32) * 144
-                    + j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over d of query * key */
-        dot3_any(round_up(j1 - j0, 4), rows, query, key, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_6 = j0 + j + lane_any;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_7 = (r % n_q) + query_start;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_6) & (t_6 <= t_7), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_8 = load_any(old_max + r);
-            const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new9);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new9);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_any(v + j0 *
-            v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_any in_region[32] = {0};
-                const int64_t t_10 = (r % n_q) + query_start - 127;
-                const int64_t t_12 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_11 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_10 <= t_11) & (t_11 <= t_12), mask_any);
-                }
-                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, v + j0 * v_row, v_row,
-                    j1 - j0, in_region);
-            }
-        } else
-            dot5_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void softmax_gpt_oss_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_13 = load_any(carried_max + r);
-            const vec_any before_max_new14 = carried_max_13;
-            const vec_any state_max_15 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new16 = max_any(load_any(carried_max + r), state_max_15);
-            store_any(carried_max + r, carried_max_new16);
-            const vec_any carried_factor_new17 = exp2_any(before_max_new14 - carried_max_new16);
-            store_any(carried_factor + r, carried_factor_new17);
-            const vec_any slot_factor_new18 = exp2_any(state_max_15 - carried_max_new16);
-            store_any(slot_factor + r, slot_factor_new18);
-            const vec_any carried_sum_19 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_19 * carried_factor_new17);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new17);
-            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new18, splat_any(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_20 = load_any(carried + r * 64 + e);
-                    const float carried_factor_21 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_20 * carried_factor_21);
-                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_21);
-                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-APART void softmax_gpt_oss_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            const float carried_max_22 = carried_max[r];
-            const float t_23 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_24 = (carried_max_22 > t_23 || carried_max_22 != carried_max_22 ? carried_max_22 : t_23);
-            const float t_25 = exp2f(carried_max_22 - t_24);
-            const float t_26 = (carried_sum[r] * t_25) + exp2f(t_23 - t_24);
-            store_any(result + r * 64 + e, (t_26 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) * (1.0f /
-                t_26)) * t_25);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void softmax_gpt_oss_few_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_few_queries_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_saved_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 128 - 1) / 128, i0 = (tiles - 1 - task % tiles) * 128,
-        i1 = min(i0 + 128, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 48] */
-    float *const key_sin = (float *)(void *)(work + 6144); /* [t: 32, j: 48] */
-    float *const key = (float *)(void *)(work + 12288); /* [d: 64, j: 48] */
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const all_query = (float *)(void *)(work + 24576); /* [d: 64, i: 16, 8 times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const all_row_max = (float *)(void *)(work + 57344); /* [i: 16, 8 times] */
-    float *const old_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const all_row_sum = (float *)(void *)(work + 57856); /* [i: 16, 8 times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + 58368); /* [i: 16, 8 times] */
-    float *const result = (float *)(void *)(work + 0); /* [i: 16] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const k_tile = (float *)(void *)(work + 58880); /* [d: 64, j: 48] */
-    for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-        const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-        float *const query = all_query + (i0 - i_block) / 16 * 1024;
-        float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-        float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-        float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-        /* q_tile = q, with zeros beyond the last row */
-        transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-        /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const ints_any t_0 = (i0 + i + lane_any) + query_start;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-                store_any(query_cos + t * 16 + i, cos_any(&angle1));
-                const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-                store_any(query_sin + t * 16 + i, sin_any(&angle2));
-            }
-        }
-        /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i))
-                    + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) *
-                    16 + i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(row_max + i, splat_any(-FLT_MAX));
-            store_any(row_sum + i, splat_any(0.0f));
-            store_any(row_sum_compensation + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        /* k_tile = k, with zeros beyond the last row */
-        transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 48, 64);
-        /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_3 = j0 + j + lane_any;
-            for (int64_t t = 0; t < 32; t++) {
-                const wide_any angle4 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_cos + t * 48 + j, cos_any(&angle4));
-                const wide_any angle5 = __builtin_convertvector(t_3, wide_any) * rope_theta[t];
-                store_any(key_sin + t * 48 + j, sin_any(&angle5));
-            }
-        }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(key + d * 48 + j, (load_any(k_tile + d * 48 + j) * load_any(key_cos + (d % 32) * 48 + j)) +
-                    ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 48 + j) * load_any(key_sin + (d % 32) * 48 +
-                    j)) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const query = all_query + (i0 - i_block) / 16 * 1024;
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / 16 * 16;
-            if (!(((i0 + query_start - 127) < j1) && (j0 < (i1 + query_start)))) continue;
-                /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query */
-            dot0_any(round_up(i1 - i0, 4), j1 - j0, key, query, score);
-            /* old_max = row_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                store_any(old_max + i, load_any(row_max + i));
-            }
-            if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_6 = (i0 + i + lane_any) + query_start;
-                    const ints_any t_7 = t_6 + (-127);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_7 <= (j0 + j)) & ((j0 + j) <=
-                            t_6), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
-                    }
-                }
-            }
-            /* row_max max= score */
-            for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-                vec_any row_max_in[2][2];
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
-                        splat_any(-INFINITY);
-                }
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                            row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                                load_any(score + j * 16 + i));
-                        }
-                    }
-                }
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                        row_max_in[vector][1])));
-                }
-            }
-            /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-               row_sum_compensation = row_sum_compensation * old_max */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any old_max_8 = load_any(old_max + i);
-                const vec_any old_max_new9 = exp2_any(old_max_8 - load_any(row_max + i));
-                store_any(old_max + i, old_max_new9);
-                store_any(row_sum + i, load_any(row_sum + i) * old_max_new9);
-                store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new9);
-            }
-            /* score = exp2(score - row_max); row_sum += score */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_11 = load_any(row_max + i);
-                vec_any row_sum_in = (vec_any){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_10 = load_any(score + j * 16 + i);
-                    const vec_any score_new12 = exp2_any(score_10 - row_max_11);
-                    store_any(score + j * 16 + i, score_new12);
-                    row_sum_in += score_new12;
-                }
-                add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-            }
-        }
-    }
-    {
-        for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += 16) {
-            const int64_t i0 = i_next, i1 = min(i0 + 16, i_end);
-            float *const row_max = all_row_max + (i0 - i_block) / 16 * 16;
-            float *const row_sum = all_row_sum + (i0 - i_block) / 16 * 16;
-            /* result = select(((row_sum * exp2(row_max - max(row_max,
-               sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max, sink * 1.44 ... */
-            const float t_14 = sink_array[0] * 1.442695f;
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any row_max_13 = load_any(row_max + i);
-                const vec_any t_15 = max_nan_any(row_max_13, splat_any(t_14));
-                const vec_any t_16 = (load_any(row_sum + i) * exp2_any(row_max_13 - t_15)) + exp2_any(t_14 - t_15);
-                store_any(result + i, pick_any(t_16 == 0.0f, splat_any(0.0f),
-                    (log_any(t_16) + (t_15 * 0.6931472f)) * 1.442695f));
-            }
-            /* saved_0 = result */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[(i0 + i)] = result[i];
-        }
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(result + i, splat_any(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            result_in[vector] = (vec_any){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            store_any(result + i, load_any(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_dk_dv_sum_0_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 128 - 1) / 128, j0 = task % tiles * 128, j1 = min(j0 + 128, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const sum_0 = call->sum_0 ? call->sum_0 + (b * call->p.heads + g * members) * call->p.n_q * 64 : NULL;
-    const int64_t sum_0_head = call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: 128 of 144] */
-    float *const query_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const query = (float *)(void *)(work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const key_cos = (float *)(void *)(work + 36864); /* [t: 32, i: 144] */
-    float *const key_sin = (float *)(void *)(work + 55296); /* [t: 32, i: 144] */
-    float *const key = (float *)(void *)(work + 73728); /* [d: 64, i: 144] */
-    float *const query_2 = (float *)(void *)(work + 110592); /* [d: 64, j: 128 of 144] */
-    float *const score = (float *)(void *)(work + 147456); /* [i: 144, j: 128 of 144] */
-    float *const score_2 = (float *)(void *)(work + 230400); /* [i: 144, j: 128 of 144] */
-    float *const sum = (float *)(void *)(work + 313344); /* [e: 64, j: 128 of 144] */
-    float *const sum_compensation = (float *)(void *)(work + 350208); /* [e: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(work + 387072); /* [j: 128, d: 64] */
-    float *const sum_2 = (float *)(void *)(work + 419840); /* [d: 64, j: 128 of 144] */
-    float *const sum_2_compensation = (float *)(void *)(work + 456704); /* [d: 64, j: 128 of 144] */
-    float *const query_3 = (float *)(void *)(work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const k_tile = (float *)(void *)(work + 73728); /* [d: 64, j: 128 of 144] */
-    float *const q_tile = (float *)(void *)(work + 147456); /* [d: 64, i: 144] */
-    float *const v_tile = (float *)(void *)(work + 493568); /* [e: 64, j: 128 of 144] */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
-    if (dk || sum_0) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 144, 64);
-    }
-    if (j0 <= 0) {
-        for (int64_t m = 0; m < members; m++) {
-            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
-                const int64_t i1 = min(i0 + 144, i_end);
-                if (sum_0) {
-                    /* sum_0 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        for (int64_t d = 0; d < 64; d += 4) {
-                            store_any(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, splat_any(0.0f));
-                        }
-                    }
-                }
-            }
-        }
-    }
-    /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
-    for (int64_t j = 0; j < j1 - j0; j += 4) {
-        const ints_any t_0 = j0 + j + lane_any;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 144 + j, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 144 + j, sin_any(&angle2));
-        }
-    }
-    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select(d < 32, -1.0f, 1.0f));
-       query_2 = query * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const vec_any query_new3 = (load_any(k_tile + d * 144 + j) * load_any(query_cos + (d % 32) * 144 + j)) +
-                ((load_any(k_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j) * load_any(query_sin + (d % 32) * 144 +
-                j)) * (float)((d < 32) ? (-1.0) : 1.0));
-            store_any(query + d * 144 + j, query_new3);
-            store_any(query_2 + d * 144 + j, query_new3 * 0.18033688f);
-        }
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 144 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 144 + j, splat_any(0.0f));
-            }
-        }
-    }
-    if (sum_0) {
-        /* query_turned = query, with zeros beyond the last row */
-        transpose_any(query, 144, 64, j1 - j0, query_turned, 64, 64);
-    }
-    if (dk) {
-        /* sum_2 = 0.0f; sum_2_compensation = 0.0f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 144 + j, splat_any(0.0f));
-                store_any(sum_2_compensation + d * 144 + j, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 - query_start), i_end = min(n_q, j1 - query_start + 127); i0 < i_end; i0 += 144) {
-            const int64_t i1 = min(i0 + 144, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
-            /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_4 = (i0 + i + lane_any) + query_start;
-                for (int64_t t = 0; t < 32; t++) {
-                    const wide_any angle5 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                    store_any(key_cos + t * 144 + i, cos_any(&angle5));
-                    const wide_any angle6 = __builtin_convertvector(t_4, wide_any) * rope_theta[t];
-                    store_any(key_sin + t * 144 + i, sin_any(&angle6));
-                }
-            }
-            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select(d < 32, -1.0f, 1.0f)) */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(key + d * 144 + i, (load_any(q_tile + d * 144 + i) * load_any(key_cos + (d % 32) * 144 +
-                        i)) + ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 144 + i) * load_any(key_sin + (d %
-                        32) * 144 + i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-                }
-            }
-            /* score[i][j] = sum over d of key * query_2 */
-            dot6_any(round_up(j1 - j0, 4), i1 - i0, key, query_2, score);
-            if (dk || sum_0) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot7_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                    score_2);
-            }
-            /* score = exp2(score - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 144 + j, exp2_any(load_any(score + i * 144 + j) - (saved_0[m * saved_0_head +
-                        (i0 + i)])));
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, 0.0f) */
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_7 = j0 + j + lane_any;
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        const int64_t t_8 = (i0 + i) + query_start;
-                        store_any(score + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + query_start - 127)
-                            <= t_7) & (t_7 <= t_8), mask_any), load_any(score + i * 144 + j), splat_any(0.0f)));
-                    }
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_any(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-                    dot8_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any in_region[32] = {0};
-                        if (finite_any(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                        const int64_t t_9 = (i0 + i) + query_start - 127;
-                        const int64_t t_11 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_10 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_9 <= t_10) & (t_10 <= t_11), mask_any);
-                        }
-                        add_seen_any(64, sum, 144, dout + m * dout_head + i0 * dout_row + i * dout_row, 1,
-                            score + i * 144, in_region, j1 - j0);
-                    }
-                } else
-                    dot9_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                        sum_compensation);
-            }
-            if (dk || sum_0) {
-                /* score_2 = (score_2 + row_0) * (score * 0.125f) */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 144 + j, (load_any(score_2 + i * 144 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * (load_any(score + i * 144 + j) * 0.125f));
-                        }
-                    }
-                }
-            }
-            if ((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) { /* the tile is partly outside the
-                mask */
-                if (dk || sum_0) {
-                    /* score_2 = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score_2, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += 4) {
-                        const ints_any t_12 = j0 + j + lane_any;
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            const int64_t t_13 = (i0 + i) + query_start;
-                            store_any(score_2 + i * 144 + j, pick_any(__builtin_convertvector((((i0 + i) + query_start -
-                                127) <= t_12) & (t_12 <= t_13), mask_any), load_any(score_2 + i * 144 + j),
-                                splat_any(0.0f)));
-                        }
-                    }
-                }
-            }
-            if (sum_0) {
-                /* sum_0[i][d] += sum over j of score_2 * query_turned */
-                await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_any(query_turned, 64, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see
-                    them */
-                    dot10_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any in_region[32] = {0};
-                        const int64_t t_14 = (i0 + i) + query_start - 127;
-                        const int64_t t_16 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_15 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_14 <= t_15) & (t_15 <= t_16), mask_any);
-                        }
-                        add_seen_lanes_any(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 144,
-                            query_turned, 64, j1 - j0, in_region);
-                    }
-                } else
-                    dot11_any(i1 - i0, j1 - j0, score_2, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-                pass_turn(call, task, m * n_q + i1);
-            }
-            if (dk) {
-                /* sum_2[d][j] += sum over i of key * score_2 */
-                if (__builtin_expect(((i0 < (j1 - query_start - 1)) || ((j0 - query_start + 128) < i1)) &&
-                    !finite_any(key, 144, 64, i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
-                    dot12_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        mask_any in_region[32] = {0};
-                        if (finite_any(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_17 = (i0 + i) + query_start - 127;
-                        const int64_t t_19 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += 4) {
-                            const ints_any t_18 = j0 + j + lane_any;
-                            in_region[j / 4] = __builtin_convertvector((t_17 <= t_18) & (t_18 <= t_19), mask_any);
-                        }
-                        add_seen_any(64, sum_2, 144, key + i * 1, 144, score_2 + i * 144, in_region, j1 - j0);
-                    }
-                } else
-                    dot13_any(round_up(j1 - j0, 4), i1 - i0, key, score_2, sum_2, sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* query_3 = sum_2 * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(query_3 + d * 144 + j, load_any(sum_2 + d * 144 + j) * (load_any(query_sin + (d % 32) * 144 +
-                    j) * (float)((d < 32) ? (-1.0) : 1.0)));
-            }
-        }
-        /* sum_2 = (sum_2 * query_cos) + query_3 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 144 + j, (load_any(sum_2 + d * 144 + j) * load_any(query_cos + (d % 32) * 144 +
-                    j)) + load_any(query_3 + ((d < 32) ? (d + 32) : (d - 32)) * 144 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 144 + j, load_any(sum + e * 144 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 144, 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_any(sum, 144, 64, j1 - j0, dv + j0 * dv_row, dv_row, 64);
-    }
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-static void softmax_gpt_oss_sums2_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    const float *const out = call->out + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_batch = call->p.out.batch;
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const unit_sum = (float *)(void *)(work + 0); /* [one: 4] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: 4] */
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 1 : NULL;
-    float *const out_tile = (float *)(void *)(work + 128); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20608); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
-    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-    for (int64_t one = 0; one < 1; one += 4) {
-        store_any(unit_sum + one, splat_any(0.0f));
-        store_any(unit_sum_compensation + one, splat_any(0.0f));
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* out_tile = out, with zeros beyond the last row */
-            transpose_padded_any(out + b * out_batch + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* unit_sum += dout_tile * neg(out_tile * exp2((sink * 1.442695f) - saved_0_tile)) */
-            const float t_0 = sink_array[0] * 1.442695f;
-            for (int64_t one = 0; one < 1; one++) {
-                for (int64_t e = 0; e < 64; e++) {
-                    vec_any lane_sums = splat_any(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any t_1 = exp2_any(t_0 - load_any(saved_0_tile + i));
-                        const vec_any term = load_any(dout_tile + e * 80 + i) * (-(load_any(out_tile + e * 80 + i) *
-                            t_1));
-                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
-                            mask_any), term, splat_any(0));
-                    }
-                    const float total = lane_sum_any(lane_sums);
-                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
-                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
-                    unit_sum[one] = sum_then;
-                }
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t one = 0; one < 1; one++)
-            partial_0[one] = unit_sum[one];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_dq_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const sum_0 = call->sum_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->dq ? call->dq + b * call->p.dq.batch + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    float *const sum_0_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* sum_0_tile = sum_0, with zeros beyond the last row */
-    transpose_padded_any(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, 4);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_0 = (i0 + i + lane_any) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 80 + i, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 80 + i, sin_any(&angle2));
-        }
-    }
-    /* query = sum_0_tile * (query_sin * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + d * 80 + i, load_any(sum_0_tile + d * 80 + i) * (load_any(query_sin + (d % 32) * 80 + i) *
-                (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* sum_0_tile = (sum_0_tile * query_cos) + query */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum_0_tile + d * 80 + i, (load_any(sum_0_tile + d * 80 + i) * load_any(query_cos + (d % 32) * 80 +
-                i)) + load_any(query + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum_0_tile, transposed back */
-        transpose_out_any(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, 4);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-static void softmax_gpt_oss_totals1_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 1 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [one: 4] */
-    float *const gradient_2 = (float *)(void *)(work + 64); /* [one: 4] */
-    float *const dsink_array = call->dsink_array ? call->dsink_array + (g * members + m) * 1 : NULL;
-    float *const partial_0_tile = (float *)(void *)(work + 64); /* [unit16: 16, one: 4] */
-    /* partial_0_tile = partial_0, with zeros beyond the last row */
-    for (int64_t unit16 = 0; unit16 < 16; unit16++)
-        for (int64_t one = 0; one < 1; one++)
-            partial_0_tile[unit16 * 4 + one] = partial_0[unit16 + one];
-    /* gradient = 0.0f */
-    for (int64_t one = 0; one < 1; one += 4) {
-        store_any(gradient + one, splat_any(0.0f));
-    }
-    /* gradient += partial_0_tile */
-    for (int64_t one = 0; one < 1; one += 4) {
-        vec_any gradient_in = (vec_any){0};
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            gradient_in += load_any(partial_0_tile + unit16 * 4 + one);
-        }
-        store_any(gradient + one, load_any(gradient + one) + gradient_in);
-    }
-    /* gradient_2 = gradient */
-    const float gradient_0 = gradient[0];
-    for (int64_t one = 0; one < 1; one += 4) {
-        store_any(gradient_2 + one, splat_any(gradient_0));
-    }
-    if (dsink_array) {
-        /* dsink_array = gradient_2 */
-        for (int64_t one = 0; one < 1; one++)
-            dsink_array[one] = gradient_2[one];
-    }
-}
-
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
-static void softmax_gpt_oss_prepare_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const result = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + g * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_0 = (i0 + i + lane_any) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 80 + i, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 80 + i, sin_any(&angle2));
-        }
-    }
-    /* result = (q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f)) */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(result + d * 80 + i, (load_any(q_tile + d * 80 + i) * load_any(query_cos + (d % 32) * 80 + i)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + i) * load_any(query_sin + (d % 32) * 80 +
-                i)) * (float)((d < 32) ? (-1.0) : 1.0)));
-        }
-    }
-    /* out = result, transposed back */
-    transpose_out_any(result, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_gpt_oss_extend_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 16 - 1) / 16, i0 = (tiles - 1 - task % tiles) * 16,
-        i1 = min(i0 + 16, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0] + m * call->at.sink[0];
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 16] */
-    float *const query_sin = (float *)(void *)(work + 2048); /* [t: 32, i: 16] */
-    float *const query = (float *)(void *)(work + 4096); /* [d: 64, i: 16] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 48, i: 16] */
-    float *const row_max = (float *)(void *)(work + 3072); /* [i: 16] */
-    float *const old_max = (float *)(void *)(work + 3136); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(work + 3200); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(work + 3264); /* [i: 16] */
-    float *const sum = (float *)(void *)(work + 8192); /* [e: 64, i: 16] */
-    float *const sum_compensation = (float *)(void *)(work + 12288); /* [e: 64, i: 16] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 8192); /* [d: 64, i: 16] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 4);
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const ints_any t_0 = (i0 + i + lane_any) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 16 + i, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 16 + i, sin_any(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(query + d * 16 + i, ((load_any(q_tile + d * 16 + i) * load_any(query_cos + (d % 32) * 16 + i)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 16 + i) * load_any(query_sin + (d % 32) * 16 +
-                i)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 16 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 16 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = max(0, i0 + query_start - 127), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 48) {
-        const int64_t j1 = min(j0 + 48, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 16384);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 28672);
-        /* score[j][i] = sum over d of k * query */
-        dot14_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, query, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask
-            */
-            /* score = select((((i + query_start) + -127) <= j) && (j <= (i + query_start)), score, -INFINITY) */
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_3 = (i0 + i + lane_any) + query_start;
-                const ints_any t_4 = t_3 + (-127);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    store_any(score + j * 16 + i, pick_any(__builtin_convertvector((t_4 <= (j0 + j)) & ((j0 + j) <=
-                        t_3), mask_any), load_any(score + j * 16 + i), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2][2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] = splat_any(-INFINITY);
-            }
-            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
-                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
-                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                        row_max_in[vector][j_chain] = max_any(row_max_in[vector][j_chain],
-                            load_any(score + j * 16 + i));
-                    }
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, max_any(load_any(row_max + i), max_any(row_max_in[vector][0],
-                    row_max_in[vector][1])));
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_5 = load_any(old_max + i);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new6);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new6);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new6);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_8 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_7 = load_any(score + j * 16 + i);
-                const vec_any score_new9 = exp2_any(score_7 - row_max_8);
-                store_any(score + j * 16 + i, score_new9);
-                row_sum_in += score_new9;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((j0 < (i1 + query_start - 128)) || ((i0 + query_start + 1) < j1)) && !finite_any(paged_v +
-            j0 * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any in_region[4] = {0};
-                if (finite_any(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const ints_any t_10 = (i0 + i + lane_any) + query_start;
-                    in_region[i / 4] = __builtin_convertvector(((t_10 + (-127)) <= (j0 + j)) & ((j0 + j) <= t_10),
-                        mask_any);
-                }
-                add_seen_any(64, sum, 16, paged_v + j0 * v_row + j * v_row, 1, score + j * 16, in_region, i1 - i0);
-            }
-        } else
-            dot2_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(((row_sum * exp2(row_max - max(row_max, sink * 1.442695f))) + exp2((sink * 1.442695f) - max(row_max,
-       sink * 1.44269 ... */
-    const float t_12 = sink_array[0] * 1.442695f;
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_max_11 = load_any(row_max + i);
-        const vec_any t_13 = max_nan_any(row_max_11, splat_any(t_12));
-        const vec_any t_14 = exp2_any(row_max_11 - t_13);
-        const vec_any t_15 = (load_any(row_sum + i) * t_14) + exp2_any(t_12 - t_13);
-        const mask_any t_16 = t_15 == 0.0f;
-        const vec_any t_17 = 1.0f / t_15;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 16 + i, pick_any(t_16, splat_any(0.0f), (load_any(sum + e * 16 + i) * t_17) * t_14));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 16, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_gpt_oss_extend_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
-    /* q_tile = q, with zeros beyond the last row */
-    for (int64_t r = r0; r < r0 + round_up(r1 - r0, 4); r++)
-        for (int64_t d = 0; d < 64; d++)
-            q_tile[d * 80 + r] = r < r1 ? q[r / n_q * q_head + r % n_q * q_row + d] : 0;
-    /* query_cos = cos(((r % n_q) + query_start) * rope_theta);
-       query_sin = sin(((r % n_q) + query_start) * rope_theta) */
-    for (int64_t r = r0; r < r1; r += 4) {
-        const ints_any t_0 = ((r + lane_any) % n_q) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const wide_any angle1 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_cos + t * 64 + r, cos_any(&angle1));
-            const wide_any angle2 = __builtin_convertvector(t_0, wide_any) * rope_theta[t];
-            store_any(query_sin + t * 64 + r, sin_any(&angle2));
-        }
-    }
-    /* query = ((q_tile * query_cos) + ((q_tile * query_sin) * select(d < 32, -1.0f, 1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        for (int64_t d = 0; d < 64; d++) {
-            store_any(query + d * 64 + r, ((load_any(q_tile + d * 80 + r) * load_any(query_cos + (d % 32) * 64 + r)) +
-                ((load_any(q_tile + ((d < 32) ? (d + 32) : (d - 32)) * 80 + r) * load_any(query_sin + (d % 32) * 64 +
-                r)) * (float)((d < 32) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* query_turned = query, with zeros beyond the last row */
-    transpose_any(query + r0, 64, 64, r1 - r0, query_turned + r0 * 64, 64, 64);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_gpt_oss_extend_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried_max + r, splat_any(-FLT_MAX));
-        store_any(carried_sum + r, splat_any(0.0f));
-        store_any(carried_sum_compensation + r, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + r * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void softmax_gpt_oss_extend_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = max(chunk * 1024, query_start - 127), j_end = min(min(n_k, (chunk + 1) * 1024),
-        n_q + query_start); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot15_any(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask */
-            /* score = select(((((r % n_q) + query_start) + -127) <= j) && (j <= ((r % n_q) + query_start)), score,
-               -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_3 = j0 + j + lane_any;
-                for (int64_t r = 0; r < rows; r++) {
-                    const int64_t t_4 = (r % n_q) + query_start;
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector((((r % n_q) + query_start - 127) <=
-                        t_3) & (t_3 <= t_4), mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_5 = load_any(old_max + r);
-            const vec_any old_max_new6 = exp2_any(old_max_5 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new6);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new6);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !finite_any(paged_v + j0
-            * v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-            dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_any in_region[32] = {0};
-                const int64_t t_7 = (r % n_q) + query_start - 127;
-                const int64_t t_9 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    const ints_any t_8 = j0 + j + lane_any;
-                    in_region[j / 4] = __builtin_convertvector((t_7 <= t_8) & (t_8 <= t_9), mask_any);
-                }
-                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot16_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            64);
-                    dot16_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-APART void softmax_gpt_oss_extend_few_keys_of_several_any(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot15_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot15_any(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_10 = load_any(old_max + r);
-            const vec_any old_max_new11 = exp2_any(old_max_10 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new11);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new11);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot16_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot16_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                    after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void softmax_gpt_oss_extend_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_12 = load_any(carried_max + r);
-            const vec_any before_max_new13 = carried_max_12;
-            const vec_any state_max_14 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new15 = max_any(load_any(carried_max + r), state_max_14);
-            store_any(carried_max + r, carried_max_new15);
-            const vec_any carried_factor_new16 = exp2_any(before_max_new13 - carried_max_new15);
-            store_any(carried_factor + r, carried_factor_new16);
-            const vec_any slot_factor_new17 = exp2_any(state_max_14 - carried_max_new15);
-            store_any(slot_factor + r, slot_factor_new17);
-            const vec_any carried_sum_18 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_18 * carried_factor_new16);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new16);
-            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new17, splat_any(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_19 = load_any(carried + r * 64 + e);
-                    const float carried_factor_20 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_19 * carried_factor_20);
-                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_20);
-                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-APART void softmax_gpt_oss_extend_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const sink_array = call->params->sink + g * members * call->at.sink[0];
-    const int64_t sink_array_stride_0 = call->at.sink[0];
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(((carried_sum * exp2(carried_max - max(carried_max,
-       sink * 1.442695f))) + exp2((sink * 1.442695f) - max(carried_ ... */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e = 0; e < 64; e += 4) {
-            const float carried_max_21 = carried_max[r];
-            const float t_22 = (sink_array[(r / n_q) * sink_array_stride_0]) * 1.442695f;
-            const float t_23 = (carried_max_21 > t_22 || carried_max_21 != carried_max_21 ? carried_max_21 : t_22);
-            const float t_24 = exp2f(carried_max_21 - t_23);
-            const float t_25 = (carried_sum[r] * t_24) + exp2f(t_22 - t_23);
-            store_any(result + r * 64 + e, (t_25 == 0.0f) ? splat_any(0.0f) : (load_any(carried + r * 64 + e) * (1.0f /
-                t_25)) * t_24);
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-static void softmax_gpt_oss_extend_few_first_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-APART void softmax_gpt_oss_extend_few_move_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t first, int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-static void softmax_gpt_oss_extend_few_range_any(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = n_q + query_start - 128;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-static void softmax_gpt_oss_extend_few_earlier_any(const struct call *call, int64_t task, struct part *part,
-    int64_t end)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-static void softmax_gpt_oss_extend_few_common_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_gpt_oss_extend_few_first_any(call->sharer[n], task, part);
-        softmax_gpt_oss_extend_few_earlier_any(call->sharer[n], task, part, call->common_chunks);
-        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_of_several_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_gpt_oss_extend_few_move_any(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void softmax_gpt_oss_extend_few_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_gpt_oss_extend_few_move_any(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_gpt_oss_extend_few_first_any(call, task, part);
-    const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_gpt_oss_extend_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_gpt_oss_extend_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_gpt_oss_extend_few_queries_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
-    int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
-    int units;      /* the number of slices of the rows, or 0 */
-    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-    int in_order; /* tiles of a head add to shared sums in order */
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-    /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
-       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
-       common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
-    void (*common)(const struct call *, int64_t, struct part *);
-    void (*common_range)(const struct call *, int64_t, int64_t *);
-    int64_t common_rows, common_chunk, common_row;
-};
-
-/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
-   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
-INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
-{
-    enum { MANY_KEYS = 1024 };
-    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
-}
-
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
-static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gpt_oss_few_v4, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_gpt_oss_rows_v4, .tile = 256, .own = 236544, .of_pair = 128,
-            .saves = 1};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gpt_oss_few_v3, .tile = 0,
-            .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_gpt_oss_rows_v3, .tile = 256, .own = 236544, .of_pair = 128,
-            .saves = 1};
-    }
-#endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gpt_oss_few_any, .tile = 0,
-        .own = 110592, .of_pair = 128, .shared = 66304, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_gpt_oss_rows_any, .tile = 128, .own = 136704, .of_pair = 128, .saves = 1};
-}
-
-enum { MANY_ROWS = 1 << 30 };
-
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
-   queries, because its queries are in the lanes. */
-static int64_t rows_of(const struct attn_problem *p)
-{
-    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own + v->shared + v->slots * v->slot;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t softmax_gpt_oss_params_size(void)
-{
-    return 0;
-}
-
-int softmax_gpt_oss_params_init(struct softmax_gpt_oss_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct softmax_gpt_oss_params){0};
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct softmax_gpt_oss_params *const params = call->params;
-    const struct softmax_gpt_oss_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.sink, given ? given->sink : NULL, (const int64_t[]){p->heads}, 1,
-            params->sink, sizeof *params->sink);
-
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct softmax_gpt_oss_params *const params = call->params;
-    if (!params || !params->sink) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
-static size_t max_bytes_a_thread(int64_t n_k)
-{
-    static const int64_t from[] = {0};
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t softmax_gpt_oss_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows || v->head;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-    double effort; /* the multiply-adds of a task */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-/* Runs the tasks of a version whose tiles add to shared sums in order.
-   - Each thread first computes equally many whole heads, without waiting.
-   - The threads share the tiles of the other heads. A tile adds to a position only after the previous tile has added
-     to it. */
-static void work_in_order(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct version *const this = w->job->this;
-    const struct call *const call = w->job->call;
-    const int64_t alone = w->job->alone, tiles = call->tiles;
-    unsigned char *const own = w->workspace + (size_t)take_number(w) * w->bytes;
-    struct call by_itself = *call;
-    by_itself.progress = NULL;
-    for (int64_t unit; (unit = take_task(w)) < w->job->tasks;) {
-        if (unit < alone) {
-            for (int64_t tile = 0; tile < tiles; tile++) this->rows(&by_itself, unit * tiles + tile, own);
-            continue;
-        }
-        const int64_t task = alone * tiles + unit - alone;
-        this->rows(call, task, own);
-        await_turn(call, task, INT64_MAX);
-        pass_turn(call, task, INT64_MAX);
-    }
-}
-
-static void run_in_order(struct work *w, struct job *job)
-{
-    const struct call *const call = job->call;
-    const int64_t heads = call->p.batch * call->p.kv_heads, alone = heads / w->threads * w->threads,
-        tiles = call->tiles;
-    for (int64_t h = alone; h < heads; h++)
-        for (int64_t t = 0; t <= tiles; t++) call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
-    job->alone = alone;
-    job->tasks = alone + (heads - alone) * tiles;
-    in_threads(w, work_in_order);
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
-    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    if (this->units)
-        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
-            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    if (this->in_order && call->progress) {
-        run_in_order(&work, &job);
-        return 0;
-    }
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Returns the bytes of an array with an element per query and head. */
-static size_t row_bytes(const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
-}
-
-static size_t saved_bytes(const struct attn_problem *p)
-{
-    return bytes_times(row_bytes(p), 1);
-}
-
-size_t softmax_gpt_oss_saved(const struct attn_problem *problem)
-{
-    const size_t bytes = problem ? saved_bytes(problem) : 0;
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_saved(struct call *call, unsigned char *saved)
-{
-    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
-}
-
-int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    const size_t saved = saved_bytes(problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    return run(&call, &this, threads, work, bytes);
-}
-
-/* ==== the gradients ==== */
-/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
-   computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->dk || call->dv || call->sum_0; }
-INLINE int wanted_1(const struct call *call) { return call->partial_0 != NULL; }
-INLINE int wanted_2(const struct call *call) { return call->dq != NULL; }
-INLINE int wanted_3(const struct call *call) { return call->dsink_array != NULL; }
-
-static struct version part_version(int part, int64_t n_k)
-{
-    (void)n_k; /* n_k is unused if every target has one version of each part */
-    switch (part) {
-    case 0:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_saved_v4, .tile = 256, .own = 105472, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_saved_v3, .tile = 256, .own = 105472, .of_pair = 128};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_saved_any, .tile = 128, .own = 71168, .of_pair = 128};
-    case 1:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
-    case 2:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v4, .tile = 256, .own = 940032, .of_pair = 128,
-            .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_v3, .tile = 256, .own = 940032, .of_pair = 128,
-            .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_dk_dv_sum_0_any, .tile = 128, .own = 530432, .of_pair = 128,
-        .wanted = wanted_0, .of_keys = OF_KEY_HEAD, .in_order = 1};
-    case 3:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 41344, .of_pair = 128,
-            .wanted = wanted_1, .units = 16, .unit_heads = 2};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 41344, .of_pair = 128,
-            .wanted = wanted_1, .units = 16, .unit_heads = 2};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 41344, .of_pair = 128,
-        .wanted = wanted_1, .units = 16, .unit_heads = 2};
-    case 4:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 61440, .of_pair = 128,
-            .wanted = wanted_2};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 61440, .of_pair = 128,
-            .wanted = wanted_2};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 61440, .of_pair = 128,
-        .wanted = wanted_2};
-    default:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_totals1_v4, .tile = -1, .own = 1088, .of_pair = 128,
-            .wanted = wanted_3, .units = 1, .unit_heads = 2};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_totals1_v3, .tile = -1, .own = 576, .of_pair = 128,
-            .wanted = wanted_3, .units = 1, .unit_heads = 2};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_totals1_any, .tile = -1, .own = 320, .of_pair = 128,
-        .wanted = wanted_3, .units = 1, .unit_heads = 2};
-    }
-}
-
-/* From each of these numbers of keys on, a part of backward may have another version. */
-static const int64_t part_from[] = {
-    0
-};
-
-/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
-static size_t part_bytes_a_thread(int64_t n_k)
-{
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= n_k); part++) {
-            const struct version v = part_version(part, part_from[k]);
-            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-        }
-    return bytes;
-}
-
-/* Sets pointers to the wanted gradients in `to`, and to arrays in the memory at `left`. One part of backward fills
-   these arrays, and later parts read them. Returns the bytes that all the arrays need. */
-static size_t set_totals(struct call *call, const struct softmax_gpt_oss_gradients *to, unsigned char *const left)
-{
-    const struct attn_problem *const p = &call->p;
-    size_t at = 0, most = 0;
-    if (to) {
-        call->dsink_array = to->sink;
-    }
-    if (call->dsink_array) call->partial_0 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(16 * sizeof(float), p->heads)));
-    if (at > most) most = at;
-    at = 0;
-    if (at > most) most = at;
-
-    (void)p;
-    (void)left;
-    return most;
-}
-
-/* Returns the bytes of the shared sums: 64 numbers per query. */
-static size_t sums_bytes(const struct attn_problem *p)
-{
-    return bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), p->n_q);
-}
-
-/* Returns the size of call->progress in bytes. A head has one number for each tile, and one more. */
-static size_t progress_bytes(const struct attn_problem *p)
-{
-    int64_t most = 0; /* the most over all versions for up to n_k keys */
-    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 6 && (k == 0 || part_from[k] <= p->n_k); part++) {
-            const struct version v = part_version(part, part_from[k]);
-            if (v.in_order) most = max(most, p->n_k / v.tile + (p->n_k % v.tile > 0) + 1);
-        }
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(int64_t), p->batch), p->kv_heads), most));
-}
-
-static void set_sums(struct call *call, unsigned char *sums)
-{
-    call->sum_0 = (float *)(void *)(sums + (size_t)(call->p.batch * call->p.heads * call->p.n_q) * 0 * sizeof(float));
-    if (call->p.n_k == 0) memset(sums, 0, sums_bytes(&call->p));
-    call->progress = (int64_t *)(void *)(sums + sums_bytes(&call->p));
-}
-
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
-/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
-   room for the saved values, because forward may not have saved them. */
-static size_t shared_bytes(const struct attn_problem *problem)
-{
-    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
-    bytes = bytes_plus(bytes, bytes_plus(sums_bytes(problem), progress_bytes(problem)));
-    struct call none = {.p = *problem};
-    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
-    return bytes;
-}
-
-size_t softmax_gpt_oss_backward_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
-        bytes = bytes_plus(shared_bytes(problem), of_threads);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_row_sums(struct call *call, unsigned char *rows)
-{
-    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
-}
-
-static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
-{
-    const struct version this = part_version(part, keys_of_version(&call->p));
-    if (this.wanted && !this.wanted(call)) return 0;
-    if (this.in_order) call->tiles = (call->p.n_k + this.tile - 1) / this.tile;
-    return run(call, &this, threads, workspace, bytes_a_thread(&this));
-}
-
-int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
-    const float *q, const float *k, const float *v, const float *out, const float *dout,
-    float *dq, float *dk, float *dv,
-    struct softmax_gpt_oss_gradients *gradients, void *workspace)
-{
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
-        .dv = dv};
-    int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
-        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
-        return ATTN_EPOINTER;
-    if ((dq && (const void *)dq == q) ||
-        (dq && (const void *)dq == k) ||
-        (dq && (const void *)dq == v) ||
-        (dq && (const void *)dq == out) ||
-        (dq && (const void *)dq == dout) ||
-        (dk && (const void *)dk == q) ||
-        (dk && (const void *)dk == k) ||
-        (dk && (const void *)dk == v) ||
-        (dk && (const void *)dk == out) ||
-        (dk && (const void *)dk == dout) ||
-        (dk && (const void *)dk == dq) ||
-        (dv && (const void *)dv == q) ||
-        (dv && (const void *)dv == k) ||
-        (dv && (const void *)dv == v) ||
-        (dv && (const void *)dv == out) ||
-        (dv && (const void *)dv == dout) ||
-        (dv && (const void *)dv == dq) ||
-        (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    for (int part = 0; part < 6; part++) {
-        const struct version this = part_version(part, keys_of_version(&call.p));
-        if (!runs(&this)) return ATTN_EMACHINE;
-        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    }
-    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem);
-    int threads = 1;
-    error = take_workspace(problem, workspace, shared, bytes, &threads);
-    if (error) return error;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
-    set_row_sums(&call, rows);
-    unsigned char *next = rows + 1 * row_bytes(problem);
-    next += set_totals(&call, gradients, next);
-    if (call.dq) set_sums(&call, next);
-    if (!error && !kept) error = run_part(0, &call, threads, work);
-    if (!error) error = run_part(1, &call, threads, work);
-    if (!error) error = run_part(2, &call, threads, work);
-    if (!error) error = run_part(3, &call, threads, work);
-    if (!error) error = run_part(4, &call, threads, work);
-    if (!error) error = run_part(5, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
-    return error;
-}
-
-/* ==== the state of sequences that grow ==== */
-/* A state is one block of memory with
-   - this header
-   - a struct sequence for each sequence
-   - the sums over the first keys of each sequence
-   - earlier sums, to which a sequence can go back
-   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
-struct state_header {
-    char magic[8];
-    uint32_t format, byte_order;
-    char name[64]; /* the name of the kernel */
-    uint64_t fingerprint; /* identifies the spec and the layout of the state */
-    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
-    int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
-    int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
-    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
-    uint64_t bytes; /* size of the state */
-    uint64_t check; /* a hash of the members above and of the sequences */
-};
-struct sequence { /* The members of this struct are positions. */
-    int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
-    int64_t summed;        /* the sums contain the keys before this position */
-    int64_t start;         /* the position of the first token */
-    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
-    int64_t oldest;        /* the oldest stored sums contain the keys before this position */
-    int64_t draft;         /* the position of the first token of the last call */
-};
-/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
-enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
-enum { COPIED = SUMS - 0 }; /* The rows of these arrays are rows of the caller. Corrected values follow them. */
-/* Addresses inside a state. */
-struct places {
-    struct state_header *header;
-    struct sequence *sequence;
-    unsigned char *kept, *work; /* kept: the sums of all heads; work: the workspace of softmax_gpt_oss_state_fold */
-    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
-    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
-};
-
-/* The bytes of one row of each array. */
-static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
-
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
-/* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
-{
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
-    (void)heads;
-    (void)kv_heads;
-    (void)key_heads;
-    return of_array[array];
-}
-
-/* Returns the number of rows before row 0 of an array. Only prefix sums have some.
-   - Row -1 has the sums before row 0. The sums of row 0 continue from it.
-   - Row -2 has the total up to the last restart of the sums. Only states that can be joined have it. */
-INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
-/* Returns whether row -1 of an array moves with its other rows. */
-INLINE int64_t row_before(int array) { return array >= SUMS; }
-
-/* The bytes of an element of each array whose rows of the caller may have a stride. */
-
-/* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
-struct rows {
-    unsigned char *at[GIVEN];
-    struct attn_strides strides[GIVEN];
-};
-
-static struct attn_strides in_bytes(struct attn_strides s, size_t element)
-{
-    const int64_t n = (int64_t)element;
-    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
-}
-
-static struct attn_strides in_elements(struct attn_strides s, size_t element)
-{
-    const int64_t n = (int64_t)element;
-    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
-}
-
-/* Makes the call read keys, values and parameters from `rows`. */
-static void set_rows(struct call *call, const struct rows *rows)
-{
-    call->k = (const float *)(const void *)rows->at[0];
-    call->p.k = in_elements(rows->strides[0], sizeof *call->k);
-    call->v = (const float *)(const void *)rows->at[1];
-    call->p.v = in_elements(rows->strides[1], sizeof *call->v);
-}
-
-/* Returns the addresses and strides of a state's rows, from sequence b on. */
-static struct rows rows_in(const struct places *at, int64_t b)
-{
-    const struct state_header *const h = at->header;
-    struct rows made = {.at = {NULL}};
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
-        made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
-        made.strides[a] = (struct attn_strides){sequence, head, row};
-    }
-    return made;
-}
-
-/* ==== pages ==== */
-/* A page has the rows of all arrays, one array after the other: [heads, tokens, …]. */
-enum { MIN_PAGE = 16, MAX_PAGE = 256 };
-
-/* Returns the bytes of a page. Sets offset[a] to the offset of array a, if `offset` is not NULL. */
-static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
-{
-    size_t bytes = 0;
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
-        if (offset) offset[a] = bytes;
-        bytes = bytes_plus(bytes, whole_lines(bytes_times((size_t)row_bytes_of[a], heads * p->pages->tokens)));
-    }
-    return bytes;
-}
-
-/* Returns the addresses and strides of the rows in page 0. */
-static struct rows rows_in_page(const struct attn_problem *p)
-{
-    size_t offset[ROW_ARRAYS];
-    struct rows made = {.at = {NULL}};
-    bytes_of_page(p, offset);
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
-            heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
-        made.at[a] = (unsigned char *)p->pages->base + offset[a];
-        made.strides[a] = (struct attn_strides){heads * head, head, row};
-    }
-    return made;
-}
-
-#define extend_version(problem) version(INT64_MAX, MANY_ROWS, 0)
-
-/* Returns the version for n_k prepared keys in a state. */
-static struct version attending(int64_t n_k, int64_t rows, int64_t n_q)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_gpt_oss_extend_few_v4,
-            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
-            .common = softmax_gpt_oss_extend_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-            .common_range = softmax_gpt_oss_extend_few_range_v4};
-        return (struct version){.rows = softmax_gpt_oss_extend_v4, .tile = 32, .own = 57344, .of_pair = 128};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_gpt_oss_extend_few_v3,
-            .tile = 0, .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
-            .common = softmax_gpt_oss_extend_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-            .common_range = softmax_gpt_oss_extend_few_range_v3};
-        return (struct version){.rows = softmax_gpt_oss_extend_v3, .tile = 16, .own = 40960, .of_pair = 128};
-    }
-#endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_gpt_oss_extend_few_any, .tile = 0,
-        .own = 102656, .of_pair = 128, .shared = 82688, .slot = 16896, .slots = 4, .together = 1,
-        .common = softmax_gpt_oss_extend_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-        .common_range = softmax_gpt_oss_extend_few_range_any};
-    return (struct version){.rows = softmax_gpt_oss_extend_any, .tile = 16, .own = 40960, .of_pair = 128};
-}
-
-/* Returns the version that prepares keys for a state. */
-static struct version preparing(void)
-{
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 61440, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 61440, .of_pair = 128};
-#endif
-    return (struct version){.rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 61440, .of_pair = 128};
-}
-
-/* Returns the largest workspace of a thread in bytes, over versions that prepare keys or read prepared keys. */
-static size_t bytes_of_attending(void)
-{
-    static const int64_t from[] = {0};
-    const struct version prepares = preparing();
-    size_t bytes = bytes_a_thread(&prepares);
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = attending(from[k], 0, 0), v = attending(from[k], MANY_ROWS, 0);
-        if (bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
-        if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns the largest s->first that later tokens allow. Later tokens read
-   - the rows of keys that are not in the sums,
-   - 127 rows before them,
-   - the first rows, if the state always keeps them.
-   A sequence that may go back also needs the rows of keys that are not in the oldest sums, or `rewind` more rows. */
-static int64_t first_needed(const struct sequence *s, int64_t rewind)
-{
-    (void)rewind;
-    return max(s->start, s->summed - 127 - 0 - rewind);
-}
-
-/* Sets s->summed after the sequence was extended to s->length. Only whole chunks are summed. */
-static void count_summed(const struct version *this, struct sequence *s)
-{
-    (void)this;
-    s->summed = s->length;
-}
-
-/* Fills the header of a new state, except `check`. Returns 0 or an error. */
-static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
-{
-    static const char magic[] = "attnkeep", name[] = "softmax_gpt_oss";
-    const struct attn_problem *const p = problem;
-    if (!runs(this)) return ATTN_EMACHINE;
-    memset(header, 0, sizeof *header);
-    memcpy(header->magic, magic, sizeof header->magic);
-    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 6;
-    header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0x90b3a91a4e4cb4bb);
-    header->dtype = ATTN_F32;
-    header->head_dim = 64;
-    header->value_dim = 64;
-    header->batch = p->batch;
-    header->heads = p->heads;
-    header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
-    if (p->pages && (p->pages->tokens < MIN_PAGE || p->pages->tokens > MAX_PAGE)) return ATTN_EPAGES;
-    if (p->pages) header->page = p->pages->tokens;
-    if (p->rewind < 0) return ATTN_EPROBLEM;
-    if (p->rewind > INT64_MAX / 4) return ATTN_ESIZE;
-    header->rewind = p->rewind;
-    header->rows = header->page ? 0 : 383 + header->rewind;
-    header->read_back = 127;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
-    const int error = attn_problem_check(&cache, 64, 64, NULL);
-    if (error) return error;
-    /* 64 bytes for the alignment of each array */
-    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
-    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, header->key_heads);
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads);
-        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
-    }
-    if (!bytes_fit(bytes)) return ATTN_ESIZE;
-    header->bytes = bytes / 64 * 64;
-    return 0;
-}
-
-static struct places places_in(void *state, const struct state_header *header, const struct version *this)
-{
-    const struct state_header *const h = header;
-    unsigned char *const memory = (unsigned char *)state;
-    int64_t at = round_up(sizeof *h, 64);
-    struct places places = {.header = (struct state_header *)state};
-    places.sequence = (struct sequence *)(void *)(memory + at);
-    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
-    places.kept = memory + at;
-    (void)this;
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        places.rows[a] = memory + at;
-        const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
-    }
-    return places;
-}
-
-/* Continues a hash with n bytes (FNV-1a, 64 bits). */
-static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *const byte = (const unsigned char *)bytes;
-    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t check_of(const struct places *at)
-{
-    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
-    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
-}
-
-/* Sets `places`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
-static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
-    struct places *places)
-{
-    struct state_header expected;
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = describe(problem, this, &expected);
-    if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
-    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
-    *places = places_in((void *)(uintptr_t)state, &expected, this);
-    if (places->header->check != check_of(places)) return ATTN_ESTATE;
-    for (int64_t b = 0; b < expected.batch; b++) {
-        const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
-            s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length ||
-            s.min_length < s.start || s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
-            return ATTN_ESTATE;
-    }
-    return 0;
-}
-
-size_t softmax_gpt_oss_state(const struct attn_problem *problem)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
-}
-
-static int64_t state_chunk(const struct attn_problem *problem)
-{
-    (void)problem;
-    return 0;
-}
-
-int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = describe(problem, &this, &header);
-    if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
-    const int64_t start = problem->start;
-    if (start < 0) return ATTN_EPROBLEM;
-    if (start) return ATTN_ELENGTH;
-    struct places at = places_in(state, &header, &this);
-    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
-    *at.header = header;
-    for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start, start, start};
-    at.header->check = check_of(&at);
-    return 0;
-}
-
-/* Like open_state, for a function that takes the number of a sequence. */
-static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
-    int64_t sequence, struct places *places)
-{
-    const int error = open_state(problem, this, state, places);
-    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
-}
-
-int64_t softmax_gpt_oss_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    return error ? error : at.sequence[sequence].length;
-}
-
-int64_t softmax_gpt_oss_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    const struct sequence s = at.sequence[sequence];
-    if (problem->pages) return s.start;
-    return s.first == s.start ? s.start : s.first + 0 + 127;
-}
-
-int softmax_gpt_oss_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    struct sequence *const s = &at.sequence[sequence];
-    if (length < s->start || length > s->length) return ATTN_ELENGTH;
-    if (length > s->start && length < softmax_gpt_oss_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
-    s->length = length;
-    s->draft = min(s->draft, length);
-    s->summed = length;
-    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
-    at.header->check = check_of(&at);
-    return 0;
-}
-
-int softmax_gpt_oss_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
-    int64_t count)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    if (count < 0) return ATTN_EPROBLEM;
-    if (count > 0 && !path) return ATTN_EPOINTER;
-    const struct sequence s = at.sequence[sequence];
-    const int64_t tokens = s.length - s.draft;
-    int moves = 0;
-    if (count > tokens) return ATTN_ELENGTH;
-    for (int64_t k = 0; k < count; k++) {
-        if (path[k] < (k ? path[k - 1] + 1 : 0) || path[k] >= tokens) return ATTN_ELENGTH;
-        moves |= path[k] != k;
-    }
-    const int64_t length = s.draft + count;
-    if (length > s.start && length < softmax_gpt_oss_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
-    if (moves) return ATTN_ELENGTH; /* sums have all tokens, or keys are prepared for their positions */
-    return softmax_gpt_oss_state_truncate(problem, state, sequence, length);
-}
-
-static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
-    int64_t to, const struct places *source, int64_t from)
-{
-    const struct sequence s = source->sequence[from];
-    target->sequence[to] = s;
-    (void)this;
-    const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
-            const int64_t before = rows_before(a) * row_bytes_of[a];
-            memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
-                (size_t)((s.length - s.first) * row_bytes_of[a] + before));
-        }
-}
-
-int softmax_gpt_oss_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
-    int64_t from_sequence)
-{
-    struct places target, source;
-    const struct version this = extend_version(problem);
-    int error = open_sequence(problem, &this, to, to_sequence, &target);
-    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
-    if (error) return error;
-    if (to == from && to_sequence == from_sequence) return 0;
-    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
-    target.header->check = check_of(&target);
-    return 0;
-}
-
-static void copy_part(unsigned char *whole, unsigned char *part, int64_t bytes, int back)
-{
-    memcpy(back ? whole : part, back ? part : whole, (size_t)bytes);
-}
-
-/* Copies some heads of a sequence from `state` to `part`, or back. */
-static int state_part(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
-    const struct attn_problem *part_problem, void *part, int back)
-{
-    struct places whole, some;
-    const struct version this = extend_version(problem);
-    int error = open_sequence(problem, &this, state, sequence, &whole);
-    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
-    if (error) return error;
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    const struct state_header *const w = whole.header, *const p = some.header;
-    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
-        return ATTN_EPROBLEM;
-    if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
-    if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
-    const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
-    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
-        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
-    const struct rows of_whole = rows_in(&whole, sequence), of_part = rows_in(&some, 0);
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t all = heads_with_rows(a, w->heads, w->kv_heads, w->key_heads),
-            heads = heads_with_rows(a, p->heads, p->kv_heads, p->key_heads), row = row_bytes_of[a],
-            first = heads == all ? 0 : heads_with_rows(a, first_kv_head * members, first_kv_head,
-                first_kv_head / sharing),
-            before = rows_before(a) * row;
-        for (int64_t h = 0; h < heads; h++)
-            copy_part(of_whole.at[a] + (first + h) * of_whole.strides[a].head - before,
-                of_part.at[a] + h * of_part.strides[a].head - before, (s.length - s.first) * row + before, back);
-    }
-    *(back ? &whole.sequence[sequence] : &some.sequence[0]) = s;
-    const struct places *const changed = back ? &whole : &some;
-    changed->header->check = check_of(changed);
-    return 0;
-}
-
-/* Copies n rows of an array to a state, for each head of `sequences` sequences. Row from_row of `from` becomes row
-   to_row of `to`. */
-static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
-    int array, int64_t sequences)
-{
-    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
-    const int64_t row = row_bytes_of[array];
-    for (int64_t x = 0; x < sequences; x++) {
-        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
-        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
-        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
-            if (f->row == row) {
-                memcpy(into, with, (size_t)(n * row));
-                continue;
-            }
-            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
-        }
-    }
-}
-
-/* Drops `from` rows of each head, and moves the later rows forward, so that n rows remain. The first 0 rows
-   do not move. */
-static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
-{
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const struct attn_strides *const s = &rows->strides[a];
-        for (int64_t x = 0; x < sequences; x++)
-            for (int64_t g = 0; g < s->batch; g += s->head) {
-                const int64_t begin = 0 ? 0 : -row_before(a);
-                unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
-                memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
-            }
-    }
-}
-
-int softmax_gpt_oss_state_fold(const struct attn_problem *problem, void *left, const void *right)
-{
-    struct places to, from;
-    const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, left, &to);
-    if (!error) error = open_state(problem, &this, right, &from);
-    if (error) return error;
-    return ATTN_EFOLD;
-}
-
-/* ==== appending tokens ==== */
-
-/* Returns the workspace of a thread, in bytes, for a call that extends a state. */
-static size_t bytes_of_extending(const struct attn_problem *problem)
-{
-    (void)problem;
-    size_t bytes = bytes_of_attending();
-    return bytes;
-}
-
-
-/* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
-static struct rows from_row(struct rows rows, int64_t first)
-{
-    for (int a = 0; a < GIVEN; a++)
-        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
-    return rows;
-}
-
-
-/* Prepares the keys of n tokens after the first `length`, and stores them in array 0 of `to`, at row to_row. */
-static int remember_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
-    int64_t length, int64_t n, int threads, unsigned char *workspace)
-{
-    enum { SHARED_ROWS = 64 }; /* fewer rows take less time than waking threads */
-    struct call keys = *call;
-    const struct version this = preparing();
-    if (!runs(&this)) return ATTN_EMACHINE;
-    const struct rows numbered = from_row(*from, -length);
-    set_rows(&keys, &numbered); /* Arrays are read at positions. Keys are read from the first new one on. */
-    keys.q = (const float *)(const void *)from->at[0]; /* the program prepares the argument q */
-    keys.p.q = in_elements(from->strides[0], sizeof *keys.q);
-    keys.out = (float *)(void *)(to->at[0] + to_row * to->strides[0].row);
-    keys.p.out = in_elements(to->strides[0], sizeof *keys.out);
-    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
-    keys.sharing = 1;
-    keys.p.n_q = n;
-    keys.p.n_k = length + n;
-    if (keys.p.batch * keys.p.heads * n < SHARED_ROWS) threads = 1;
-    return run(&keys, &this, threads, workspace, bytes_a_thread(&this));
-}
-
-/* Neighbouring sequences that a call extends together, piece by piece. They have equal lengths, equally many tokens in
-   their sums, and get equally many tokens. */
-struct growth {
-    struct call call; /* the call for the next piece */
-    struct version this;
-    struct rows given;    /* the rows of the next tokens */
-    struct sequence s;    /* describes each of the sequences */
-    int64_t b, count;     /* the number of the first sequence, and the number of sequences */
-    int64_t left, m;      /* left: tokens that are not appended yet; m: the tokens of the current piece */
-    int in_place, stores; /* in_place: the piece reads keys and values of the caller; stores: it stores earlier sums */
-};
-
-/* The arguments of a call that all its sequences share. */
-struct appending {
-    const struct version *extends;
-    const struct places *at;
-    int asked, threads; /* asked: the caller wants the rows of out */
-    unsigned char *work; /* the workspace of the threads */
-    const struct attn_pages *pages; /* or NULL */
-    struct rows page;               /* the rows in page 0 */
-    unsigned char *common; /* memory for keys that several sequences share, or NULL */
-};
-
-/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
-static size_t bytes_of_growths(const struct attn_problem *p)
-{
-    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
-    if (p->pages) return bytes_plus(lists, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
-    return lists;
-}
-
-/* Returns the bytes of a page, or 0 for an error. */
-size_t softmax_gpt_oss_page(const struct attn_problem *problem)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    if (!problem || !problem->pages || describe(problem, &this, &header)) return 0;
-    const size_t bytes = bytes_of_page(problem, NULL);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-/* Returns the number of new tokens of sequence b. */
-static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
-{
-    return p->cu_seqlens ? p->cu_seqlens[b + 1] - p->cu_seqlens[b] : p->lengths ? p->lengths[b] : p->n_q;
-}
-
-/* Returns the distance from the first row of an array to the first new row of sequence b. */
-static int64_t before_sequence(const struct attn_problem *p, const struct attn_strides *s, int64_t b)
-{
-    return p->cu_seqlens ? p->cu_seqlens[b] * s->row : b * s->batch;
-}
-
-/* Begins to append n tokens to each of `count` sequences, beginning with sequence b. `whole` is the call of all
-   sequences. */
-static void begin_growth(struct growth *g, const struct call *whole, const struct appending *x, int64_t b,
-    int64_t count, int64_t n)
-{
-    struct call *const call = &g->call;
-    *call = *whole;
-    g->given = (struct rows){{(unsigned char *)(uintptr_t)call->k, (unsigned char *)(uintptr_t)call->v},
-        {in_bytes(call->p.k, sizeof *call->k), in_bytes(call->p.v, sizeof *call->v)}};
-    g->s = x->at->sequence[b];
-    g->s.draft = g->s.length;
-    g->b = b;
-    g->count = count;
-    g->left = n;
-    for (int a = 0; a < GIVEN; a++)
-        if (g->given.at[a]) g->given.at[a] += before_sequence(&call->p, &g->given.strides[a], b);
-    call->p.batch = count;
-    if (x->asked) {
-        call->q += before_sequence(&call->p, &call->p.q, b);
-        call->out += before_sequence(&call->p, &call->p.out, b);
-    }
-}
-
-/* Stores the rows of n tokens after the first `length` tokens in `to`,
-   from row to_row on. Keys are prepared and rows are
-   rounded first, if the state stores them so. Returns 0 or an error. */
-static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
-    int64_t length, int64_t n, const struct appending *x)
-{
-    (void)length;
-    (void)x;
-    const int error = remember_prepared(to, to_row, from, call, length, n, x->threads, x->work);
-    if (error) return error;
-    for (int a = 1; a < COPIED; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
-    return 0;
-}
-
-/* Stores the rows of a sequence's new tokens in its pages, and lets the call read them there. Returns 0 or an error. */
-static int fill_pages(struct growth *g, const struct appending *x)
-{
-    struct call *const call = &g->call;
-    const int64_t tokens = x->pages->tokens;
-    call->pages = x->pages;
-    call->page = x->pages->table + g->b * x->pages->row;
-    for (int64_t done = 0, n; done < g->left; done += n) {
-        const int64_t at = g->s.length + done, row = at % tokens;
-        const struct rows given = from_row(g->given, done);
-        struct rows page = x->page;
-        n = min(g->left - done, tokens - row);
-        for (int a = 0; a < ROW_ARRAYS; a++) page.at[a] += (size_t)call->page[at / tokens] * x->pages->bytes;
-        const int error = store_rows(&page, row, &given, call, at, n, x);
-        if (error) return error;
-    }
-    struct rows rows = x->page;
-    for (int a = 0; a < ROW_ARRAYS; a++) rows.strides[a].batch = 0; /* all sequences are in the same pages */
-    set_rows(call, &rows);
-    return 0;
-}
-
-/* Returns the number of pages that contain n tokens. */
-static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
-
-/* The memory of an array, up to `end`. */
-struct span {
-    uintptr_t first, end;
-};
-
-static int overlap(struct span a, struct span b) { return a.first < b.end && b.first < a.end; }
-
-static struct span span_of(const void *memory, size_t bytes)
-{
-    const uintptr_t first = (uintptr_t)memory;
-    return (struct span){first, memory ? first + bytes : first};
-}
-
-/* An array of rows that extend reads or writes. */
-struct array_of_tokens {
-    const void *at;
-    const struct attn_strides *s;
-    int64_t heads, dim;
-};
-
-/* Returns the memory of the new rows of one head and sequence. */
-static struct span span_of_rows(const struct call *call, const struct array_of_tokens *a, int64_t b, int64_t head)
-{
-    const int64_t rows = new_tokens_of(&call->p, b), from = before_sequence(&call->p, a->s, b) + head * a->s->head;
-    if (!a->at || rows == 0) return span_of(NULL, 0);
-    return span_of((const float *)a->at + from, (size_t)((rows - 1) * a->s->row + a->dim) * sizeof(float));
-}
-
-/* Returns whether this memory is apart from the pages of all sequences. If it is only read, it may overlap pages that
-   are only read. */
-static int is_apart(const struct call *call, const struct places *at, struct span memory, int is_written)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct attn_pages *const g = p->pages;
-    if (!overlap(memory, span_of(g->base, (size_t)g->count * g->bytes))) return 1;
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
-        for (int64_t x = is_written || n == 0 ? 0 : length / g->tokens; x < min(pages_of(g, length + n), g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if ((n == 0 && !is_written) || page < 0 || page >= g->count) continue;
-            if (overlap(memory, span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes))) return 0;
-        }
-    }
-    return 1;
-}
-
-/* Returns whether pages are apart from the other memory of a call. Rows that the call does not use do not count. */
-static int pages_apart(const struct call *call, const struct places *at, const void *workspace, size_t bytes)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct attn_pages *const g = p->pages;
-    const struct array_of_tokens array[] = {{call->q, &p->q, p->key_heads ? p->key_heads : p->heads, 64},
-        {call->k, &p->k, heads_of_keys(p), 64},
-        {call->v, &p->v, p->kv_heads, 64},
-        {call->out, &p->out, p->heads, 64}};
-    const int arrays = (int)(sizeof array / sizeof *array);
-    int apart = is_apart(call, at, span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table), 0) &&
-        is_apart(call, at, span_of(at->header, (size_t)at->header->bytes), 1) &&
-        is_apart(call, at, span_of(workspace, bytes), 1);
-    for (int a = 0; a < arrays; a++)
-        for (int64_t b = 0; b < p->batch; b++)
-            for (int64_t h = 0; h < array[a].heads; h++)
-                apart &= is_apart(call, at, span_of_rows(call, &array[a], b, h), a == arrays - 1);
-    return apart;
-}
-
-/* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
-   the last sequence that has it. Returns 0 or an error. */
-static int check_pages(const struct attn_problem *p, const struct places *at, int32_t *list)
-{
-    const struct attn_pages *const g = p->pages;
-    int32_t *const writer = list, *const reader = list + g->count;
-    memset(list, 0, (size_t)g->count * 2 * sizeof *list);
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t length = at->sequence[b].length, n = new_tokens_of(p, b);
-        if (n > 0 && pages_of(g, length + n) > g->row) return ATTN_ECAPACITY;
-        for (int64_t x = length / g->tokens; n > 0 && x < pages_of(g, length + n); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count || writer[page]) return ATTN_EPAGES;
-            writer[page] = (int32_t)b + 1;
-        }
-    }
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length, end = pages_of(g, length + n);
-        /* Queries read the keys before `first` and those from `last` on. */
-        const int64_t first = 0, last = max(0, length - 127 - 0);
-        for (int64_t x = 0; x < min(end, g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count) {
-                if (n > 0 && (x * g->tokens < first || (x + 1) * g->tokens > last)) return ATTN_EPAGES;
-                continue;
-            }
-            if (writer[page] && writer[page] != b + 1) return ATTN_EPAGES;
-            if (reader[page] == b + 1) return ATTN_EPAGES;
-            reader[page] = (int32_t)b + 1;
-        }
-    }
-    return 0;
-}
-
-/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
-static int choose_version(struct growth *g, const struct appending *x, int64_t m)
-{
-    struct call *const call = &g->call;
-    const struct sequence *const s = &g->s;
-    (void)x;
-    g->m = m;
-    call->p.n_q = x->asked ? m : 0;
-    call->p.n_k = s->length + m;
-    g->this = attending(call->p.n_k, rows_of(&call->p), call->p.n_q);
-    if (!runs(&g->this)) return ATTN_EMACHINE;
-    return 0;
-}
-
-/* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
-   Returns 0 or an error. */
-static int begin_piece(struct growth *g, const struct appending *x)
-{
-    const int64_t rows = x->at->header->rows, rewind = x->at->header->rewind;
-    const struct rows kept = rows_in(x->at, g->b);
-    struct call *const call = &g->call;
-    struct sequence *const s = &g->s;
-    int64_t m = g->left;
-    g->in_place = 0;
-    if (x->pages) {
-        const int error = fill_pages(g, x);
-        return error ? error : choose_version(g, x, m);
-    }
-    if (g->in_place) {
-        const struct rows numbered = from_row(g->given, -s->length);
-        set_rows(call, &numbered);
-    } else {
-        const int64_t needed = first_needed(s, rewind);
-        if (s->length - s->first + m > rows && needed > s->first) {
-            slide(&kept, g->count, needed - s->first, s->length - needed);
-            s->first = needed;
-        }
-        m = min(m, rows - (s->length - s->first));
-        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
-        if (error) return error;
-        const struct rows numbered = from_row(kept, -s->first);
-        set_rows(call, &numbered);
-    }
-    return choose_version(g, x, m);
-}
-
-/* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
-static void end_piece(struct growth *g, const struct appending *x)
-{
-    struct call *const call = &g->call;
-    struct sequence *const s = &g->s;
-    const int64_t m = g->m;
-    s->length += m;
-    g->left -= m;
-    count_summed(x->extends, s);
-    if (g->in_place) { /* copies the rows that later tokens need into the state */
-        const struct rows kept = rows_in(x->at, g->b);
-        s->first = first_needed(s, x->at->header->rewind);
-        const int64_t rows = s->length - s->first;
-        for (int a = 0; a < ROW_ARRAYS; a++)
-            remember(&kept, -row_before(a), &g->given, m - rows - row_before(a), rows + row_before(a), a, g->count);
-    }
-    for (int64_t k = 0; k < g->count; k++) x->at->sequence[g->b + k] = *s;
-    g->given = from_row(g->given, m);
-    if (!x->asked) return;
-    call->q += m * call->p.q.row;
-    call->out += m * call->p.out.row;
-}
-
-/* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
-static void sort_jobs(struct job *job, int64_t jobs)
-{
-    for (int64_t gap = jobs / 2; gap > 0; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
-        for (int64_t k = gap; k < jobs; k++) {
-            const struct job moved = job[k];
-            int64_t to = k;
-            for (; to >= gap && job[to - gap].effort < moved.effort; to -= gap) job[to] = job[to - gap];
-            job[to] = moved;
-        }
-}
-
-/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
-static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
-{
-    double all = 0;
-    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].this);
-    const struct attn_problem *const p = &job->call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
-    for (int64_t k = 0; k < jobs; k++) {
-        const int error = count_tasks(&job[k], threads);
-        if (error) return error;
-        job[k].effort /= (double)max(job[k].tasks, 1);
-    }
-    /* Threads share a task only if it takes long, because they have to wait for each other. */
-    for (int64_t k = 0; k < jobs && jobs > 1; k++)
-        if (job[k].this->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    sort_jobs(job, jobs);
-    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
-    in_threads(&work, work_on);
-    return 0;
-}
-/* ==== keys that several sequences share ==== */
-/* Sequences with the same beginning have the same pages there. The keys of such pages are summed in one call for the
-   rows of all these sequences, whole chunks at a time, before the call of each sequence. A row's sums have the same
-   order in both calls, so its bits do not depend on the other sequences. */
-
-/* A call that sums common keys, for a tile of rows of several sequences. */
-struct common_call {
-    struct call call;
-    struct version this;
-    int64_t position; /* of the queries: all keys of the call are before it */
-    struct place place[64];
-};
-
-/* The memory has room for this number of new tokens of each sequence, or for more tokens of some sequences. */
-enum { COMMON_TOKENS = 8 };
-
-/* Returns the bytes of the rows of all sequences. They do not depend on n_q: a workspace serves calls with any. */
-static size_t bytes_of_common_rows(const struct attn_problem *p)
-{
-    return bytes_times(bytes_times(COMMON_TOKENS * 832, p->heads), p->batch);
-}
-
-/* Returns the bytes for the rows of all sequences, the calls, and a list of sequences. */
-static size_t bytes_of_common(const struct attn_problem *p)
-{
-    if (!p->pages) return 0;
-    const size_t lists = sizeof(struct common_call) + sizeof(struct call *);
-    return whole_lines(bytes_plus(bytes_of_common_rows(p), bytes_times(lists, p->batch)));
-}
-
-/* Returns whether all rows of the sequence see the chunk, which is common_chunks or a later one. */
-static int has_chunk(const struct call *call, int64_t chunk, int64_t keys)
-{
-    return (chunk + 1) * keys <= call->common_end;
-}
-
-/* Returns whether a chunk of `keys` keys is in the same pages for both sequences. */
-static int in_same_pages(const struct call *a, const struct call *b, int64_t chunk, int64_t keys)
-{
-    const int64_t from = chunk * keys / a->pages->tokens, to = pages_of(a->pages, (chunk + 1) * keys);
-    return has_chunk(a, chunk, keys) && has_chunk(b, chunk, keys) &&
-        memcmp(a->page + from, b->page + from, (size_t)(to - from) * sizeof *a->page) == 0;
-}
-
-/* Returns the version that the sequence's call uses. */
-static const struct version *version_of(const struct call *call)
-{
-    return &((const struct growth *)(const void *)call)->this; /* `call` is the first member of struct growth */
-}
-
-/* Moves the sequences of list[1] … list[n - 1] that share the next chunk with *list to the front. Returns the number
-   of
-   sequences that share it, with *list. */
-static int64_t gather_sharers(struct call **list, int64_t n)
-{
-    const struct version *const this = version_of(*list);
-    int64_t sharers = 1;
-    for (int64_t k = 1; k < n; k++) {
-        struct call *const other = list[k];
-        if (other->common_chunks != (*list)->common_chunks || version_of(other)->common != this->common ||
-            !in_same_pages(*list, other, other->common_chunks, this->common_chunk))
-            continue;
-        list[k] = list[sharers];
-        list[sharers++] = other;
-    }
-    return sharers;
-}
-
-/* Lets sequences begin with a later chunk, if no other sequence shares the first chunk that all their rows see, but
-   another one begins with the later chunk. Their own earlier chunks are summed before. */
-static void align_beginnings(struct call *const *list, int64_t n)
-{
-    for (int64_t k = 0; k < n; k++) {
-        struct call *const call = list[k];
-        const struct version *const this = version_of(call);
-        int64_t first = INT64_MAX;
-        for (int64_t o = 0; o < n && this->common_range && first > call->common_chunks; o++)
-            if (o != k && version_of(list[o])->common == this->common &&
-                list[o]->common_chunks >= call->common_chunks &&
-                in_same_pages(call, list[o], list[o]->common_chunks, this->common_chunk))
-                first = min(first, list[o]->common_chunks);
-        if (first < INT64_MAX) call->common_chunks = first;
-    }
-}
-
-/* Adds the sequence's rows of a key/value head to `place`. Returns their number. */
-static int64_t add_places(struct place *place, const struct attn_problem *p)
-{
-    const int64_t rows = p->heads / p->kv_heads * p->n_q;
-    for (int64_t r = 0; r < rows; r++)
-        place[r] = (struct place){p->n_k - p->n_q, (int32_t)(r % p->n_q), (int32_t)(r / p->n_q)};
-    return rows;
-}
-
-/* Makes calls for the next chunks of sequences that share them. They end with the chunk from which some sequence has
-   other pages, or with which another sequence of the n in the list begins. Returns the number of calls. */
-static int64_t divide_sharers(struct call **list, int64_t sharers, int64_t n, int threads, struct common_call *made)
-{
-    const struct version *const this = version_of(*list);
-    const int64_t from = (*list)->common_chunks, kv_heads = (*list)->p.kv_heads;
-    int64_t to = from + 1, rows = 0, calls = 0, most_chunks = INT64_MAX;
-    for (int64_t k = sharers; k < n; k++)
-        if (!list[k]->common_begun && list[k]->common_chunks > from)
-            most_chunks = min(most_chunks, list[k]->common_chunks);
-    for (int same = 1; same && to < most_chunks; to += same)
-        for (int64_t k = 1; k < sharers && same; k++) same = in_same_pages(*list, list[k], to, this->common_chunk);
-    for (int64_t k = 0; k < sharers; k++) rows += list[k]->p.heads / kv_heads * list[k]->p.n_q;
-    /* Each thread should have a call. A call for fewer sequences reads the keys for too few rows. */
-    enum { FEWEST = 8 };
-    const int64_t parts = max((rows + this->common_rows - 1) / this->common_rows,
-        min((threads + kv_heads - 1) / kv_heads, sharers / FEWEST)),
-        most = (rows + parts - 1) / parts;
-    for (int64_t k = 0, next; k < sharers; k = next) {
-        struct common_call *const c = &made[calls++];
-        c->call = *list[k];
-        c->this = *this;
-        c->position = to * this->common_chunk;
-        struct attn_problem *const p = &c->call.p;
-        int64_t rows_of_call = 0;
-        p->n_q = 0;
-        for (next = k; next < sharers; next++) {
-            const int64_t more = list[next]->p.heads / kv_heads * list[next]->p.n_q;
-            if (next > k && rows_of_call + more > most) break;
-            rows_of_call += add_places(c->place + rows_of_call, &list[next]->p);
-            p->n_q += list[next]->p.n_q;
-        }
-        c->call.place = c->place;
-        c->this.head = this->common;
-        c->this.together = 0;
-        c->call.sharer = list + k;
-        c->call.sharers = next - k;
-        p->n_k = c->position;
-        p->query_start = &c->position;
-    }
-    return calls;
-}
-
-/* Sums the keys that several sequences share. `memory` has bytes_of_common bytes. Returns 0 or an error. */
-static int sum_common(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
-    const struct attn_problem *p, unsigned char *memory, size_t bytes)
-{
-    unsigned char *const end = memory + bytes_of_common_rows(p);
-    struct common_call *const made = (struct common_call *)(void *)end;
-    struct call **const list = (struct call **)(void *)(made + p->batch);
-    int64_t left = 0;
-    for (int64_t k = 0; k < growths; k++) {
-        struct call *const call = &growth[k].call;
-        const struct version *const this = &growth[k].this;
-        const int64_t rows = call->p.heads * call->p.n_q; /* at least two sequences should fit into a tile */
-        if (growth[k].left == 0 || !this->common || 2 * rows > this->common_rows * call->p.kv_heads) continue;
-        if ((int64_t)(end - memory) < rows * this->common_row) break;
-        int64_t range[2] = {0, INT64_MAX};
-        if (this->common_range) this->common_range(call, 0, range);
-        call->common = memory;
-        call->common_begun = 0;
-        call->common_chunks = (max(range[0], 0) + this->common_chunk - 1) / this->common_chunk;
-        call->common_end = min(range[1], call->p.n_k - call->p.n_q);
-        memory += rows * this->common_row;
-        list[left++] = call;
-    }
-    align_beginnings(list, left);
-    for (;;) {
-        int64_t calls = 0;
-        for (int64_t k = 0, sharers; k < left; k += sharers) {
-            sharers = gather_sharers(list + k, left - k);
-            if (sharers > 1)
-                calls += divide_sharers(list + k, sharers, left - k, x->threads, made + calls);
-            else {
-                list[k] = list[--left]; /* no other sequence has its next chunk */
-                sharers = 0;
-            }
-        }
-        if (calls == 0) return 0;
-        for (int64_t k = 0; k < calls; k++) job[k] = (struct job){.call = &made[k].call, .this = &made[k].this};
-        const int error = run_jobs(job, calls, x->threads, x->work, bytes);
-        if (error) return error;
-        for (int64_t k = 0; k < calls; k++)
-            for (int64_t n = 0; n < made[k].call.sharers; n++) {
-                made[k].call.sharer[n]->common_chunks = made[k].position / made[k].this.common_chunk;
-                made[k].call.sharer[n]->common_begun = 1;
-            }
-    }
-}
-
-size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
-    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
-    all = bytes_plus(all, bytes_of_common(problem));
-    return bytes_fit(all) ? all : 0;
-}
-
-/* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
-static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
-    const struct attn_problem *p, size_t bytes)
-{
-    (void)p;
-    for (;;) {
-        int64_t jobs = 0, pieces = 0;
-        int error = 0;
-        for (int64_t k = 0; k < growths && !error; k++) {
-            if (growth[k].left == 0) continue;
-            error = begin_piece(&growth[k], x);
-            pieces++;
-        }
-        if (!error && pieces && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
-        for (int64_t k = 0; k < growths && !error; k++) {
-            if (growth[k].left == 0) continue;
-            if (!x->asked) continue;
-            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
-        }
-        if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
-        if (error || !pieces) return error;
-        for (int64_t k = 0; k < growths; k++)
-            if (growth[k].left > 0) end_piece(&growth[k], x);
-    }
-}
-
-/* Returns whether the tokens of each sequence follow those of the previous one, and all are among the n_q rows. */
-static int in_one_row(const struct attn_problem *p)
-{
-    int ordered = p->cu_seqlens[0] >= 0;
-    for (int64_t b = 0; b < p->batch; b++) ordered &= p->cu_seqlens[b] <= p->cu_seqlens[b + 1];
-    return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
-}
-
-int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *state,
-    void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER;
-    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
-    struct attn_problem new_tokens = *problem;
-    new_tokens.n_k = problem->n_q;
-    if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    struct places at;
-    const struct version this = extend_version(problem);
-    int error = take_problem(&call, &new_tokens, attn_problem_check);
-    if (!error) error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
-    call.p.batch = problem->batch;
-    struct appending x = {.extends = &this, .at = &at};
-    int64_t tokens = 0;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    x.pages = problem->pages;
-    if (x.pages) {
-        if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
-        if ((uintptr_t)x.pages->base % 64 || x.pages->bytes % 64) return ATTN_EALIGN;
-        if (x.pages->count < 0 || x.pages->row < 0 || x.pages->count > INT32_MAX ||
-            x.pages->bytes < bytes_of_page(&call.p, NULL))
-            return ATTN_EPAGES;
-        if (!bytes_fit(bytes_times(x.pages->bytes, x.pages->count)) ||
-            !bytes_fit(bytes_times(bytes_times(sizeof(int32_t), x.pages->row), call.p.batch)))
-            return ATTN_ESIZE;
-        x.page = rows_in_page(&call.p);
-    }
-    /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
-    const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
-    int64_t widest = max(64, 64);
-    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
-    const int64_t most = INT64_MAX / 8 / widest;
-    for (int64_t b = 0; b < call.p.batch; b++) {
-        const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
-        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
-        if (n > most - length) return ATTN_ESIZE;
-        tokens += n > 0;
-    }
-    if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (!q || !out)) || !k || !v) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (problem->chunk_sums) return ATTN_EPROBLEM;
-    const size_t bytes = bytes_of_extending(problem);
-    size_t first = bytes_of_growths(problem);
-    x.asked = asked;
-    x.common = x.pages ? (unsigned char *)workspace + first : NULL;
-    first = bytes_plus(first, bytes_of_common(&call.p));
-    error = take_workspace(problem, workspace, first, bytes, &x.threads);
-    if (error) return error;
-    x.work = (unsigned char *)workspace + first;
-    struct growth *const growth = (struct growth *)workspace;
-    struct job *const job = (struct job *)(void *)(growth + call.p.batch);
-    if (x.pages) {
-        if (!pages_apart(&call, &at, workspace, first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
-        unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
-        error = check_pages(problem, &at,
-            (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));
-        if (error) return error;
-    }
-    int64_t growths = 0;
-    for (int64_t b = 0, end; b < call.p.batch; b = end) {
-        const int64_t n = new_tokens_of(problem, b);
-        end = b + 1;
-        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
-            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
-            end++;
-        if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
-    }
-    error = grow(growth, growths, job, &x, &call.p, bytes);
-    at.header->check = check_of(&at);
-    return error;
-}
-
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 144
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"sink", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_gpt_oss_params, sink), 0,
         offsetof(struct softmax_gpt_oss_strides, sink), 0, 0, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return softmax_gpt_oss_params_init((struct softmax_gpt_oss_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "dout", .access = {ACCESS_NONE, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        4}, .strides = offsetof(struct attn_problem, dout)},
+    {.name = "dq", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        5}, .strides = offsetof(struct attn_problem, dq)},
+    {.name = "dk", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 6},
+        .strides = offsetof(struct attn_problem, dk)},
+    {.name = "dv", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 7},
+        .strides = offsetof(struct attn_problem, dv)},
+    {.name = "sink", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {-1, 0, -1}},
+    {.name = "dsink", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .origin = FROM_GRADIENTS,
+        .member = offsetof(struct softmax_gpt_oss_gradients, sink)},
+    {.name = "saved_0", .origin = FROM_SAVED},
+    {.name = "row_0", .origin = FROM_ROW_SUMS},
+    {.name = "sum_0", .origin = FROM_SUMS, .elements = 64},
+    {.name = "partial_0", .origin = FROM_LEFT, .elements = 16, .sizes = 1 << -ATTN_HEADS,
+        .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_gpt_oss_few_v4, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 16, .of_pair = 128,
+         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_gpt_oss_rows_v4, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = softmax_gpt_oss_totals1_v4, .tile = -1, .own = 1088, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 41344, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_gpt_oss_dk_dv_sum_0_v4, .tile = 256, .own = 940032, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_gpt_oss_saved_v4, .tile = 256, .own = 105472, .of_pair = 128},
+    {.role = RUN_PREPARE,
+     .rows = softmax_gpt_oss_prepare_v4, .tile = 64, .own = 61440, .of_pair = 128},
+    {.role = RUN_ATTEND, .form = FORM_FEW,
+     .head = softmax_gpt_oss_extend_few_v4, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 16, .of_pair = 128,
+         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v4,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+         .common_range = softmax_gpt_oss_extend_few_range_v4},
+    {.role = RUN_ATTEND,
+     .rows = softmax_gpt_oss_extend_v4, .tile = 32, .own = 57344, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_gpt_oss_few_v3, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 8, .of_pair = 128,
+         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_gpt_oss_rows_v3, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = softmax_gpt_oss_totals1_v3, .tile = -1, .own = 576, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 41344, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_gpt_oss_dk_dv_sum_0_v3, .tile = 256, .own = 940032, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_gpt_oss_saved_v3, .tile = 256, .own = 105472, .of_pair = 128},
+    {.role = RUN_PREPARE,
+     .rows = softmax_gpt_oss_prepare_v3, .tile = 64, .own = 61440, .of_pair = 128},
+    {.role = RUN_ATTEND, .form = FORM_FEW,
+     .head = softmax_gpt_oss_extend_few_v3, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 8, .of_pair = 128,
+         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_v3,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+         .common_range = softmax_gpt_oss_extend_few_range_v3},
+    {.role = RUN_ATTEND,
+     .rows = softmax_gpt_oss_extend_v3, .tile = 16, .own = 40960, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_gpt_oss_few_any, .tile = 0, .own = 110592, .few_rows = 64, .lanes = 4, .of_pair = 128,
+         .shared = 66304, .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_gpt_oss_rows_any, .tile = 128, .own = 136704, .of_pair = 128, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = softmax_gpt_oss_totals1_any, .tile = -1, .own = 320, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 4,
+     .rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         NO_ARRAY}},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 41344, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_gpt_oss_dk_dv_sum_0_any, .tile = 128, .own = 530432, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_gpt_oss_saved_any, .tile = 128, .own = 71168, .of_pair = 128},
+    {.role = RUN_PREPARE,
+     .rows = softmax_gpt_oss_prepare_any, .tile = 64, .own = 61440, .of_pair = 128},
+    {.role = RUN_ATTEND, .form = FORM_FEW,
+     .head = softmax_gpt_oss_extend_few_any, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 4, .of_pair = 128,
+         .shared = 82688, .slot = 16896, .slots = 4, .together = 1, .common = softmax_gpt_oss_extend_few_common_any,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832,
+         .common_range = softmax_gpt_oss_extend_few_range_any},
+    {.role = RUN_ATTEND,
+     .rows = softmax_gpt_oss_extend_any, .tile = 16, .own = 40960, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+static const struct kept_array kept_array[] = {
+    {ARRAY_k, 256, 1, 0, 0},
+    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "softmax_gpt_oss", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct softmax_gpt_oss_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct softmax_gpt_oss_params, strides),
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+    .gradients_bytes = sizeof(struct softmax_gpt_oss_gradients),
+    .parts = 6,
+    .saved = 1,
+    .row_sums = 1,
+    .row_of_sums = 64,
+    .sums_wanted = (const uint8_t[]){ARRAY_dq, NO_ARRAY},
+    .shared_gradient = {ARRAY_dq, ARRAY_dk},
+    .decodes = 1,
+    .moves = 1,
+    .terms_move = 1,
+    .prepared = 1,
+    .attends = 1,
+    .paged = 1,
+    .read_back = 127,
+    .rows_kept = 383,
+    .common_row = 832,
+    .fingerprint = UINT64_C(0x90b3a91a4e4cb4bb),
+    .kept_array = kept_array, .kept_arrays = 2, .given = 2, .sums = 2,
+};
+
+/* ==== the interface ==== */
+size_t softmax_gpt_oss_params_size(void) { return attn_call_params_size(&kernel); }
+int softmax_gpt_oss_params_init(struct softmax_gpt_oss_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t softmax_gpt_oss_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+size_t softmax_gpt_oss_saved(const struct attn_problem *problem) { return attn_call_saved(&kernel, problem); }
+size_t softmax_gpt_oss_backward_workspace(const struct attn_problem *problem)
+{
+    return attn_call_backward_workspace(&kernel, problem);
+}
+size_t softmax_gpt_oss_state(const struct attn_problem *problem) { return attn_call_state(&kernel, problem); }
+int softmax_gpt_oss_state_init(const struct attn_problem *problem, void *state)
+{
+    return attn_call_state_init(&kernel, problem, state);
+}
+size_t softmax_gpt_oss_page(const struct attn_problem *problem) { return attn_call_page(&kernel, problem); }
+size_t softmax_gpt_oss_extend_workspace(const struct attn_problem *problem)
+{
+    return attn_call_extend_workspace(&kernel, problem);
+}
+int64_t softmax_gpt_oss_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    return attn_call_state_length(&kernel, problem, state, sequence);
+}
+int64_t softmax_gpt_oss_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    return attn_call_state_min_length(&kernel, problem, state, sequence);
+}
+int softmax_gpt_oss_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    return attn_call_state_truncate(&kernel, problem, state, sequence, length);
+}
+int softmax_gpt_oss_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    return attn_call_state_copy(&kernel, problem, to, to_sequence, from, from_sequence);
+}
+int softmax_gpt_oss_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+    int64_t count)
+{
+    return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
+}
+int softmax_gpt_oss_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    return attn_call_state_fold(&kernel, problem, left, right);
+}
+int softmax_gpt_oss_forward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return softmax_gpt_oss_forward(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
-    void *workspace)
+int softmax_gpt_oss_backward(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct softmax_gpt_oss_gradients *gradients, void *workspace)
 {
-    return softmax_gpt_oss_backward(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk,
-        (float *)dv,
-        (struct softmax_gpt_oss_gradients *)gradients, workspace);
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
+}
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace)
+{
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
+}
+int softmax_gpt_oss_extend(const struct attn_problem *problem, const struct softmax_gpt_oss_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *state, void *workspace)
+{
+    return attn_call_extend(&kernel, problem, params, (const void *const[]){q, k, v, out}, state, workspace);
 }
 static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, void *out, void *state,
-    void *workspace)
+    const void *v, void *out, void *state, void *workspace)
 {
-    return softmax_gpt_oss_extend(problem, (const struct softmax_gpt_oss_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, state, workspace);
+    return attn_call_extend(&kernel, problem, params, (const void *const[]){q, k, v, out}, state, workspace);
 }
-
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+static int64_t state_chunk(const struct attn_problem *problem) { return attn_call_state_chunk(&kernel, problem); }
+static int state_part(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
+    const struct attn_problem *part_problem, void *part, int back)
+{
+    return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
+}
 const struct attn_kernel softmax_gpt_oss_kernel = {
     .name = "softmax_gpt_oss", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_gpt_oss_params),
-    .params_size = softmax_gpt_oss_params_size, .params_init = params_init_any, .workspace = softmax_gpt_oss_workspace,
-    .forward = forward_any,
-    .saved = softmax_gpt_oss_saved, .backward_workspace = softmax_gpt_oss_backward_workspace, .backward = backward_any,
-    .state = softmax_gpt_oss_state, .state_init = softmax_gpt_oss_state_init,
-        .extend_workspace = softmax_gpt_oss_extend_workspace,
-    .extend = extend_any, .state_length = softmax_gpt_oss_state_length,
-        .state_min_length = softmax_gpt_oss_state_min_length,
-    .state_truncate = softmax_gpt_oss_state_truncate, .state_copy = softmax_gpt_oss_state_copy,
-    .state_fold = softmax_gpt_oss_state_fold, .page = softmax_gpt_oss_page,
+    .params_size = softmax_gpt_oss_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = softmax_gpt_oss_workspace,
+    .saved = softmax_gpt_oss_saved,
+    .backward_workspace = softmax_gpt_oss_backward_workspace,
+    .state = softmax_gpt_oss_state,
+    .state_init = softmax_gpt_oss_state_init,
+    .page = softmax_gpt_oss_page,
+    .extend_workspace = softmax_gpt_oss_extend_workspace,
+    .state_length = softmax_gpt_oss_state_length,
+    .state_min_length = softmax_gpt_oss_state_min_length,
+    .state_truncate = softmax_gpt_oss_state_truncate,
+    .state_copy = softmax_gpt_oss_state_copy,
     .state_keep = softmax_gpt_oss_state_keep,
+    .state_fold = softmax_gpt_oss_state_fold,
+    .backward = backward_any,
+    .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_gpt_oss_params, strides),
         .strides_bytes = sizeof(struct softmax_gpt_oss_strides),
-    .before = 127, .after = 0, .period = 1, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = 127, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
-    .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

@@ -30,15 +30,871 @@
      generic    quadratic tiles of 64 queries and 288 keys; 302080 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 220160 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  softmax_slopes_rows_v4, softmax_slopes_few_v4
-     x86-64-v3  softmax_slopes_rows_v3, softmax_slopes_few_v3
-     generic    softmax_slopes_rows_any, softmax_slopes_few_any
-     choice     the version that this machine runs
+   Contents:
+     loops      softmax_slopes_rows, softmax_slopes_few
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  softmax_slopes_workspace, softmax_slopes_forward, softmax_slopes_extend, softmax_slopes_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp softmax_slopes.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+#define S(name) T(name)
+#define AT_ONCE 16
+#if OF(1, 0, 1)
+#define EARLY 1
+#endif
+#define EARLY_FOR_SEVERAL OF(32, 32, 64)
+#define SEVERAL_FROM OF(9, 2, 2)
+#if OF(1, 0, 0)
+#define SOONER 1
+#endif
+#define PAGED 1
+#include <attnrt/kernel/stored.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot3)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    int64_t early, const float *after)
+#else
+TARGET APART void T(dot3)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    const float *after)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early, after);
+#endif
+#if OF(0, 1, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, after);
+#endif
+#if OF(0, 0, 1)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
+#endif
+}
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/1, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early, const float *after)
+#else
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    const float *after)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_fetched)(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
+#endif
+#if OF(0, 1, 0)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
+#endif
+#if OF(0, 0, 1)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, after);
+#endif
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_slopes_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const slope_array = (const float *)call->array[ARRAY_slope_array].at + g * members *
+        call->array[ARRAY_slope_array].stride[0] + m * call->array[ARRAY_slope_array].stride[0];
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* q_tile = q_tile * 0.18033688f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 0.18033688f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * 80 + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
+            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 154624);
+        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
+            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 228352);
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row,
+            v_row, out + i0 * out_row, out_row, results);
+        results = 0;
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
+               -INFINITY); row_max max ... */
+            const float slope_array_2 = slope_array[0];
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+                const T(vec) t_3 = __builtin_convertvector(t_0 - j0, T(vec));
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_1 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new4 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), T(splat)(-INFINITY));
+                    T(store)(score + j * 80 + i, score_new4);
+                    row_max_in = T(max)(row_max_in, score_new4);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
+            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
+            const float slope_array_6 = slope_array[0];
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) t_7 = __builtin_convertvector(((i0 + i + T(lane)) + query_start) - j0, T(vec));
+                T(vec) row_max_in = T(load)(row_max + i);
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_5 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
+                    T(store)(score + j * 80 + i, score_new8);
+                    row_max_in = T(max)(row_max_in, score_new8);
+                }
+                T(store)(row_max + i, row_max_in);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_9 = T(load)(old_max + i);
+            const T(vec) old_max_new10 = T(exp2)(old_max_9 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new10);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new10);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new10);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_12 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_11 = T(load)(score + j * 80 + i);
+                const T(vec) score_new13 = T(exp2)(score_11 - row_max_12);
+                T(store)(score + j * 80 + i, score_new13);
+                row_sum_in += score_new13;
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(paged_v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max,
+                sum_compensation);
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                T(mask) in_region[OF(4, 8, 16)] = {0};
+                if (T(finite)(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
+                        T(mask));
+                }
+                T(add_seen)(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
+            }
+        } else
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max,
+                sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_14 = T(load)(row_sum + i);
+        const T(mask) t_15 = row_sum_14 == 0.0f;
+        const T(vec) t_16 = 1.0f / row_sum_14;
+        for (int64_t e = 0; e < 64; e++) {
+            T(store)(sum + e * 80 + i, T(pick)(t_15, T(splat)(0.0f), T(load)(sum + e * 80 + i) * t_16));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_slopes_few_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    /* query_turned = q * 0.18033688f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                T(store)(query_turned + r * 64 + d, T(load)(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_slopes_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(carried_max + r, T(splat)(-FLT_MAX));
+        T(store)(carried_sum + r, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + r, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + r * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(softmax_slopes_few_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const slope_array = (const float *)call->array[ARRAY_slope_array].at + g * members *
+        call->array[ARRAY_slope_array].stride[0];
+    const int64_t slope_array_stride_0 = call->array[ARRAY_slope_array].stride[0];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+        j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 37120);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 69888);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        /* score[r][j] = sum over d of query_turned * k */
+        if (paged_k)
+#if OF(1, 0, 0)
+            T(dot3)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0, after_k);
+#else
+            T(dot3)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot3)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
+                    after);
+#else
+                T(dot3)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+#endif
+            }
+        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_0 = j0 + j + T(lane);
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(load)(score + r * 144 + j) - (((slope_array[(r / n_q) *
+                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
+                    T(vec)) * 1.0f)) * 1.442695f));
+            }
+        }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
+            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(ints) t_1 = j0 + j + T(lane);
+                for (int64_t r = 0; r < rows; r++) {
+                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
+                        T(mask)), T(load)(score + r * 144 + j), T(splat)(-INFINITY)));
+                }
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_2 = T(load)(old_max + r);
+            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new3);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new3);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (((query_start + 1) < j1) && !paged_v)
+            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
+                part->work + 69888);
+        if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(paged_v + j0 * v_row, v_row, j1 - j0, 64),
+            0)) { /* infinity and NaN affect only queries that see them */
+            T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+            for (int64_t r = 0; r < rows; r++) {
+                T(mask) in_region[OF(8, 16, 32)] = {0};
+                const int64_t t_4 = (r % n_q) + query_start;
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_4, T(mask));
+                }
+                T(add_seen_lanes)(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
+                    v_row, j1 - j0, in_region);
+            }
+        } else
+            if (paged_v)
+#if OF(1, 0, 0)
+                T(dot5)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                    attn_is_intel() ? 16 : 0, after_v);
+#else
+                T(dot5)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+#endif
+            else
+                for (int64_t at = j0, end; at < j1; at = end) {
+                    end = page_end(call, at, j1);
+                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
+                        v_row * (int64_t)sizeof(float), at, n_k),
+                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                            OF(32, 32, 64));
+#if OF(1, 0, 0)
+                    T(dot5)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                        attn_is_intel() ? 16 : 0, after);
+#else
+                    T(dot5)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                        after);
+#endif
+                }
+    }
+}
+
+/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
+TARGET APART void T(softmax_slopes_few_keys_of_several)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const slope_array = (const float *)call->array[ARRAY_slope_array].at + g * members *
+        call->array[ARRAY_slope_array].stride[0];
+    const int64_t slope_array_stride_0 = call->array[ARRAY_slope_array].stride[0];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 37120);
+        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
+            k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
+            j0, j1, 16, part->work + 69888);
+        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
+            v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
+        /* score[r][j] = sum over d of query_turned * k */
+        if (paged_k)
+#if OF(1, 0, 0)
+            T(dot3)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0, after_k);
+#else
+            T(dot3)(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot3)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
+                    after);
+#else
+                T(dot3)(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
+#endif
+            }
+        /* score = score - ((slope * (((place[r].number + place[r].start) - j) * 1.0f)) * 1.442695f) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(ints) t_5 = j0 + j + T(lane);
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(load)(score + r * 144 + j) - (((slope_array[call->place[r].member *
+                    slope_array_stride_0]) * (__builtin_convertvector((call->place[r].number + call->place[r].start) -
+                    t_5, T(vec)) * 1.0f)) * 1.442695f));
+            }
+        }
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_6 = T(load)(old_max + r);
+            const T(vec) old_max_new7 = T(exp2)(old_max_6 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new7);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new7);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+        if (paged_v)
+#if OF(1, 0, 0)
+            T(dot5)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
+                attn_is_intel() ? 16 : 0, after_v);
+#else
+            T(dot5)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
+#endif
+        else
+            for (int64_t at = j0, end; at < j1; at = end) {
+                end = page_end(call, at, j1);
+                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
+                    at, n_k),
+                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
+                        OF(32, 32, 64));
+#if OF(1, 0, 0)
+                T(dot5)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
+                    attn_is_intel() ? 16 : 0, after);
+#else
+                T(dot5)(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224, after);
+#endif
+            }
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(softmax_slopes_few_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += LANES) {
+            const T(vec) carried_max_8 = T(load)(carried_max + r);
+            const T(vec) before_max_new9 = carried_max_8;
+            const T(vec) state_max_10 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) carried_max_new11 = T(max)(T(load)(carried_max + r), state_max_10);
+            T(store)(carried_max + r, carried_max_new11);
+            const T(vec) carried_factor_new12 = T(exp2)(before_max_new9 - carried_max_new11);
+            T(store)(carried_factor + r, carried_factor_new12);
+            const T(vec) slot_factor_new13 = T(exp2)(state_max_10 - carried_max_new11);
+            T(store)(slot_factor + r, slot_factor_new13);
+            const T(vec) carried_sum_14 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_14 * carried_factor_new12);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new12);
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new13, T(splat)(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_15 = T(load)(carried + r * 64 + e);
+                    const float carried_factor_16 = carried_factor[r];
+                    T(store)(carried + r * 64 + e, carried_15 * carried_factor_16);
+                    T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
+                        carried_factor_16);
+                    T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET APART void T(softmax_slopes_few_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                const float carried_sum_17 = carried_sum[r];
+                T(store)(result + r * 64 + e, (carried_sum_17 == 0.0f) ? T(splat)(0.0f) : T(load)(carried + r * 64 + e)
+                    * (1.0f / carried_sum_17));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Prepares the queries of head number `task`, and initialises its states. */
+TARGET static void T(softmax_slopes_few_first)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        T(softmax_slopes_few_begin)(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_slopes_few_begin_2)(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
+   the tiles. */
+TARGET APART void T(softmax_slopes_few_move)(const struct call *call, int64_t task, const struct part *part,
+    int64_t first, int back)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    unsigned char *row = call->common + task * rows * 832;
+    for (int64_t r = first; r < first + rows; r++, row += 832) {
+        move_bytes(row + 0, part->shared + 0 + r * 256, 256, back);
+        move_bytes(row + 256, part->shared + 16384 + r * 4, 4, back);
+        move_bytes(row + 260, part->shared + 16640 + r * 4, 4, back);
+        move_bytes(row + 264, part->shared + 33280 + r * 4, 4, back);
+        move_bytes(row + 268, part->shared + 16896 + r * 256, 256, back);
+        move_bytes(row + 524, part->shared + 33536 + r * 256, 256, back);
+    }
+}
+
+/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
+TARGET static void T(softmax_slopes_few_range)(const struct call *call, int64_t task, int64_t *range)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    range[0] = 0;
+    range[1] = query_start + 1;
+}
+
+/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
+TARGET static void T(softmax_slopes_few_earlier)(const struct call *call, int64_t task, struct part *part, int64_t end)
+{
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t segment = 0;
+    for (part->chunk0 = 0; part->chunk0 < end; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_slopes_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_slopes_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+}
+
+/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
+TARGET static void T(softmax_slopes_few_common)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    const int64_t segment = 0;
+    int64_t first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        if (call->sharer[n]->common_begun) continue;
+        T(softmax_slopes_few_first)(call->sharer[n], task, part);
+        T(softmax_slopes_few_earlier)(call->sharer[n], task, part, call->common_chunks);
+        T(softmax_slopes_few_move)(call->sharer[n], task, part, 0, 0);
+    }
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        T(softmax_slopes_few_move)(call->sharer[n], task, part, first, 1);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
+        part->chunk1 = part->chunk0 + 1;
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_slopes_few_keys_of_several)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_slopes_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    first = 0;
+    for (int64_t n = 0; n < call->sharers; n++) {
+        const struct attn_problem *const of = &call->sharer[n]->p;
+        T(softmax_slopes_few_move)(call->sharer[n], task, part, first, 0);
+        first += of->heads / of->kv_heads * of->n_q;
+    }
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(softmax_slopes_few)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    if (call->common_begun) {
+        if (part->number == 0) T(softmax_slopes_few_move)(call, task, part, 0, 1);
+        synchronise(part);
+    } else
+        T(softmax_slopes_few_first)(call, task, part);
+    const int64_t first = call->common_chunks;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_slopes_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_slopes_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_slopes_few_queries)(call, task, part, iteration);
+    synchronise(part);
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "softmax_slopes.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -53,6287 +909,277 @@ extern int softmax_slopes_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
-#include <string.h>
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
+#include <attnrt/kernel/pages.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct softmax_slopes_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    struct softmax_slopes_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    /* - pages: the caller's pages, or NULL
-       - page: for each sequence, the numbers of its pages
-       Pointers to arrays of keys are addresses of the first head's rows in page 0. */
-    const struct attn_pages *pages;
-    const int32_t *page;
-    /* Keys that several sequences have in the same pages are summed in a call for all rows of these sequences.
-       - common: memory for a sequence's rows: prepared queries, and the sums over chunks of such keys. [kv_heads, rows]
-       - common_begun: whether `common` has sums. If so, they are over the chunks before number common_chunks
-       - common_end: all rows see the keys before common_end in chunk common_chunks and later ones
-       - sharer, sharers: in a call for several sequences, the calls of these sequences
-       - place: in such a call, the sequence's position of query 0, the number of the query,
-       and that of its member of the
-         key/value head, for each row */
-    unsigned char *common;
-    int common_begun;
-    int64_t common_chunks, common_end, sharers;
-    struct call *const *sharer;
-    const struct place {
-        int64_t start;
-        int32_t number, member;
-    } *place;
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_slope_array
 };
 
-/* Copies a row of a tile to memory, or back. */
-INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes, int back)
-{
-    if (back)
-        memcpy(tile, memory, bytes);
-    else
-        memcpy(memory, tile, bytes);
-}
-
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-
-/* Returns the end of the page with row `at`, or `to` if this is less. */
-INLINE int64_t page_end(const struct call *call, int64_t at, int64_t to)
-{
-    return min(to, (at / call->pages->tokens + 1) * call->pages->tokens);
-}
-
-/* Returns the address of row `at` of an array in pages, or NULL from row `to` on. `rows` is the address of the head's
-   first row in page 0, and `row` the bytes of a row. */
-INLINE const void *paged_row(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
-    int64_t to)
-{
-    const struct attn_pages *const p = call->pages;
-    const int64_t number = at / p->tokens;
-    if (at >= to) return NULL;
-    return (const void *)((uintptr_t)rows + (uintptr_t)call->page[sequence * p->row + number] * p->bytes +
-        (uintptr_t)((at - number * p->tokens) * row));
-}
-
-/* Returns the address of rows `from` to `to` - 1 of an array as the address of row 0. Rows on several pages are copied
-   to
-   `copy`. But if `parts` is not 0, the address is NULL if they can be read a page at a time, in parts of a multiple of
-   `parts` rows. */
-INLINE const void *paged_rows(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t from,
-    int64_t to, int64_t parts, unsigned char *copy)
-{
-    const int64_t tokens = call->pages->tokens;
-    if (to <= (from / tokens + 1) * tokens)
-        return (const void *)((uintptr_t)paged_row(call, sequence, rows, row, from, to) - (uintptr_t)(from * row));
-    if (parts && tokens % parts == 0 && from % parts == 0) return NULL;
-    for (int64_t at = from, end; at < to; at = end) {
-        end = page_end(call, at, to);
-        memcpy(copy + (at - from) * row, paged_row(call, sequence, rows, row, at, to), (size_t)((end - at) * row));
-    }
-    return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
-}
-
-/* Returns the address of row `at` for a product that prefetches `distance` rows ahead, or NULL. If pages are shorter,
-   it skips the rows that an earlier product has prefetched: the address plus their bytes is that of the row after
-   them. */
-INLINE const void *paged_after(const struct call *call, int64_t sequence, const void *rows, int64_t row, int64_t at,
-    int64_t to, int64_t distance)
-{
-    const int64_t skipped = max(distance - call->pages->tokens, 0);
-    const uintptr_t found = (uintptr_t)paged_row(call, sequence, rows, row, at + skipped, to);
-    return (const void *)(found ? found - (uintptr_t)(skipped * row) : 0);
-}
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "softmax_slopes.c"
 #endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
-{
-    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    return t[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-typedef uint32_t bits_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v4 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v4 APART int finite_v4(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v4 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 16 <= columns; c += 16)
-            found |= (*(const bits_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v4 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 16; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v4 APART void add_seen_v4(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v4 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v4(values, 0, 1, 1); x += 16)
-            store_v4(sum + x, pick_v4(seen[x / 16], load_v4(sum + x) + *values * load_v4(weights + x),
-                load_v4(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v4 APART void add_seen_lanes_v4(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v4 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 16][t % 16]; x++)
-            if (!finite_v4(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
-                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL, early);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL, 0);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Computes the product without prefetching, because b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, 0);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL, 0);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v4 INLINE void dot_finite_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v4(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v4(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v4, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v4, so that results round equally. */
-TARGET_v4 INLINE void dot_finite_lanes_v4(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 16];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 16) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 16; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 16 + k] = finite_v4(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v4(1, 16, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 16, 16, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 unscaled_v4(const float *row, int64_t x)
-{
-    return load_v4(row + x);
-}
-
-/* Returns the elements x … x + 16 - 1 of a row. */
-TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
-{
-    return unscaled_v4(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v4(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t. b has all 16 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_v4 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* Like columns_v4, for up to 4 rows of a, which share the loads of b. It has 16 rows. 4 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 4 rows from ahead on, those with these numbers are prefetched */
-TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v4 t[4][16];
-    for (int64_t k = 0; k < 16; k += 4) {
-        vec_v4 sum[4][4];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
-        /* Without the limit, gcc 12 warns of an endless loop. */
-        fetch_v4(min(ask[1] - ask[0], 4), steps, ahead + (k + ask[0]) * b_row, b_row);
-        UNROLL for (int64_t s = 0; s < steps; s += 16) {
-            vec_v4 x[4];
-            UNROLL for (int n = 0; n < 4; n++)
-                x[n] = direct ? unscaled_v4(b + (k + n) * b_row, s) : load_v4(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v4 y = load_v4(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 4; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
-TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 4)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
-    }
-    switch (rows) {
-        case 3: some_columns_v4(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v4(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v4(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
-TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 16;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v4 t[16];
-            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(a + (v * 16 + r) * a_row + s * 16);
-            exchange_v4(t);
-            UNROLL for (int l = 0; l < 16; l++) store_v4(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
-TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v4){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v4 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 16];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v4 INLINE void add_turned_v4(const int sums, const vec_v4 *earlier, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v4: first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 *t)
-{
-    enum { GROUP = 16 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 16, lane = parts * vectors * 16;
-    const int sums = vectors * keys;
-    vec_v4 group[4][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v4 sum[8];
-    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v4 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (16 / keys) == 0) fetch_v4(1, steps, ahead + k / (16 / keys) * ahead_row, ahead_row);
-        turned_lane_v4(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v4(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v4(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v4(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v4(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v4(sums, one, sum);
-            add_turned_v4(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(sums, group[level++], sum);
-        if (l + GROUP == 16) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 16 * 64] __attribute__((aligned(64)));
-    turn_rows_v4(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
-        vec_v4 t[2][16];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 16; k += keys) {
-            vec_v4 some[8];
-            turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v4(b, b_row, 32 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v4(t[v]);
-            UNROLL for (int r = 0; r < 16; r++) store_v4(c + (v * 16 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v4, for the rows of all whole vectors. Returns their number. */
-TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 16 <= rows; r += 2 * 16)
-        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 16 <= rows) {
-        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 16;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a,
-   otherwise (early ? early : 32) rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
-{
-    const int64_t whole = columns - columns % 16,
-        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
-        const int64_t last = min(16, columns - x) - 1;
-        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, after);
-        if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 16 - 1)
-            all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), ahead);
-        else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_v4 sum[8];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
-{
-    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= 16 && lanes % (vectors * 16) == 0) {
-        for (int64_t x = 0; x < lanes; x += vectors * 16)
-            for (int64_t t = 0; t < steps; t += 16)
-                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
-                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, after && steps <= 32 ? 0 : 32);
-        return;
-    }
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : after && steps <= 32 ? 0 : (early ? early : 32));
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot3_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    int64_t early, const float *after)
-{
-    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early, after);
-}
-TARGET_v4 APART void dot4_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v4(/*fetched=*/1, /*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v4 APART void dot5_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early, const float *after)
-{
-    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_slopes_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 154624);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 228352);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
-               -INFINITY); row_max max ... */
-            const float slope_array_2 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const ints_v4 t_0 = (i0 + i + lane_v4) + query_start;
-                const vec_v4 t_3 = __builtin_convertvector(t_0 - j0, vec_v4);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_1 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new4 = pick_v4(__builtin_convertvector((j0 + j) <= t_0, mask_v4),
-                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_v4(-INFINITY));
-                    store_v4(score + j * 80 + i, score_new4);
-                    row_max_in = max_v4(row_max_in, score_new4);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
-            const float slope_array_6 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 16) {
-                const vec_v4 t_7 = __builtin_convertvector(((i0 + i + lane_v4) + query_start) - j0, vec_v4);
-                vec_v4 row_max_in = load_v4(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v4 score_5 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
-                    store_v4(score + j * 80 + i, score_new8);
-                    row_max_in = max_v4(row_max_in, score_new8);
-                }
-                store_v4(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_9 = load_v4(old_max + i);
-            const vec_v4 old_max_new10 = exp2_v4(old_max_9 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new10);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new10);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_12 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_11 = load_v4(score + j * 80 + i);
-                const vec_v4 score_new13 = exp2_v4(score_11 - row_max_12);
-                store_v4(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v4(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v4 in_region[4] = {0};
-                if (finite_v4(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    in_region[i / 16] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v4) + query_start),
-                        mask_v4);
-                }
-                add_seen_v4(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v4(round_up(i1 - i0, 16), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_14 = load_v4(row_sum + i);
-        const mask_v4 t_15 = row_sum_14 == 0.0f;
-        const vec_v4 t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_15, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_16));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_slopes_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 0.18033688f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_slopes_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried_max + r, splat_v4(-FLT_MAX));
-        store_v4(carried_sum + r, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void softmax_slopes_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot3_v4(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
-                    after);
-            }
-        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_0 = j0 + j + lane_v4;
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
-                    vec_v4) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const ints_v4 t_1 = j0 + j + lane_v4;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_v4(score + r * 144 + j, pick_v4(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
-                        mask_v4), load_v4(score + r * 144 + j), splat_v4(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + r);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new3);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new3);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((query_start + 1) < j1) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_v4(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v4 in_region[8] = {0};
-                const int64_t t_4 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 16) {
-                    in_region[j / 16] = __builtin_convertvector((j0 + j + lane_v4) <= t_4, mask_v4);
-                }
-                add_seen_lanes_v4(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                    attn_is_intel() ? 16 : 0, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            32);
-                    dot5_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        attn_is_intel() ? 16 : 0, after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-TARGET_v4 APART void softmax_slopes_few_keys_of_several_v4(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_v4(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot3_v4(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), attn_is_intel() ? 16 : 0,
-                    after);
-            }
-        /* score = score - ((slope * (((place[r].number + place[r].start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            const ints_v4 t_5 = j0 + j + lane_v4;
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) - (((slope_array[call->place[r].member *
-                    slope_array_stride_0]) * (__builtin_convertvector((call->place[r].number + call->place[r].start) -
-                    t_5, vec_v4) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_6 = load_v4(old_max + r);
-            const vec_v4 old_max_new7 = exp2_v4(old_max_6 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new7);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot5_v4(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224,
-                attn_is_intel() ? 16 : 0, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot5_v4(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                    attn_is_intel() ? 16 : 0, after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void softmax_slopes_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_8 = load_v4(carried_max + r);
-            const vec_v4 before_max_new9 = carried_max_8;
-            const vec_v4 state_max_10 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new11 = max_v4(load_v4(carried_max + r), state_max_10);
-            store_v4(carried_max + r, carried_max_new11);
-            const vec_v4 carried_factor_new12 = exp2_v4(before_max_new9 - carried_max_new11);
-            store_v4(carried_factor + r, carried_factor_new12);
-            const vec_v4 slot_factor_new13 = exp2_v4(state_max_10 - carried_max_new11);
-            store_v4(slot_factor + r, slot_factor_new13);
-            const vec_v4 carried_sum_14 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new12);
-            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new13, splat_v4(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_15 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_15 * carried_factor_16);
-                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_16);
-                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v4 APART void softmax_slopes_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_17 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    * (1.0f / carried_sum_17));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-TARGET_v4 static void softmax_slopes_few_first_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_slopes_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-TARGET_v4 APART void softmax_slopes_few_move_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t first, int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 0 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 16384 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 16640 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 33280 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 16896 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 33536 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-TARGET_v4 static void softmax_slopes_few_range_v4(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = 0;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET_v4 static void softmax_slopes_few_earlier_v4(const struct call *call, int64_t task, struct part *part,
-    int64_t end)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = 0; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET_v4 static void softmax_slopes_few_common_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_slopes_few_first_v4(call->sharer[n], task, part);
-        softmax_slopes_few_earlier_v4(call->sharer[n], task, part, call->common_chunks);
-        softmax_slopes_few_move_v4(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_v4(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_of_several_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_v4(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void softmax_slopes_few_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_slopes_few_move_v4(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_slopes_few_first_v4(call, task, part);
-    const int64_t first = call->common_chunks;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_queries_v4(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
-{
-    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
-    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
-    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
-            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    return t[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-typedef uint32_t bits_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_v3 __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-TARGET_v3 APART int finite_v3(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_v3 found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 8 <= columns; c += 8)
-            found |= (*(const bits_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_v3 *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 8; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET_v3 APART void add_seen_v3(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_v3 *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_v3(values, 0, 1, 1); x += 8)
-            store_v3(sum + x, pick_v3(seen[x / 8], load_v3(sum + x) + *values * load_v3(weights + x),
-                load_v3(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-TARGET_v3 APART void add_seen_lanes_v3(int64_t lanes, float *sum, const float *weights, const float *values,
-    int64_t value_row,
-    int64_t steps, const mask_v3 *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 8][t % 8]; x++)
-            if (!finite_v3(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-TARGET_v3 INLINE void dot_finite_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_v3(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_v3(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_v3, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_v3, so that results round equally. */
-TARGET_v3 INLINE void dot_finite_lanes_v3(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 8];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 8) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 8; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 8 + k] = finite_v3(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_v3(1, 8, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 8, 8, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 unscaled_v3(const float *row, int64_t x)
-{
-    return load_v3(row + x);
-}
-
-/* Returns the elements x … x + 8 - 1 of a row. */
-TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
-{
-    return unscaled_v3(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v3(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
-{
-    vec_v3 t[8];
-    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 8; k++) {
-            for (int64_t s = first; s < min(first + 128, steps); s += 8)
-                t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v3(c, lane_sums_v3(t));
-}
-
-/* Like columns_v3, for up to 4 rows of a, which share the loads of b. It has 8 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v3 t[4][8];
-    for (int64_t k = 0; k < 8; k += 2) {
-        vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
-        for (int64_t s = 0; s < steps; s += 8) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 3);
-            vec_v3 x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_v3(b + (k + n) * b_row, s) : load_v3(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v3 y = load_v3(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_v3(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v3(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v3(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
-TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 8;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v3 t[8];
-            UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(a + (v * 8 + r) * a_row + s * 8);
-            exchange_v3(t);
-            UNROLL for (int l = 0; l < 8; l++) store_v3(turned + ((l * parts + s) * vectors + v) * 8, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
-TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v3){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 8];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v3 INLINE void add_turned_v3(const int sums, const vec_v3 *earlier, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v3: first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 *t)
-{
-    enum { GROUP = 8 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 8, lane = parts * vectors * 8;
-    const int sums = vectors * keys;
-    vec_v3 group[3][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v3 sum[8];
-    for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v3 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (8 / keys) == 0) fetch_v3(1, steps, ahead + k / (8 / keys) * ahead_row, ahead_row);
-        turned_lane_v3(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v3(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v3(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v3(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v3(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v3(sums, one, sum);
-            add_turned_v3(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(sums, group[level++], sum);
-        if (l + GROUP == 8) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 8 * 64] __attribute__((aligned(32)));
-    turn_rows_v3(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
-        vec_v3 t[2][8];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 8; k += keys) {
-            vec_v3 some[8];
-            turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v3(b, b_row, 32 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v3(t[v]);
-            UNROLL for (int r = 0; r < 8; r++) store_v3(c + (v * 8 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v3, for the rows of all whole vectors. Returns their number. */
-TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 8 <= rows; r += 2 * 8)
-        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 8 <= rows) {
-        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 8;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a,
-   otherwise 32 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    const int64_t whole = columns - columns % 8,
-        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
-        const int64_t last = min(8, columns - x) - 1;
-        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, after);
-        if (rows == 1 && last == 8 - 1)
-            columns_v3(1, last, steps, a, b, b_row, c + x);
-        else if (rows == 1)
-            columns_v3(0, last, steps, a, b, b_row, c + x);
-        else if (last == 8 - 1)
-            all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
-{
-    vec_v3 sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *after)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 128)
-                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot3_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    const float *after)
-{
-    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, after);
-}
-TARGET_v3 APART void dot4_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_v3(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot5_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    const float *after)
-{
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_slopes_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 154624);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 228352);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
-               -INFINITY); row_max max ... */
-            const float slope_array_2 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const ints_v3 t_0 = (i0 + i + lane_v3) + query_start;
-                const vec_v3 t_3 = __builtin_convertvector(t_0 - j0, vec_v3);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_1 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new4 = pick_v3(__builtin_convertvector((j0 + j) <= t_0, mask_v3),
-                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_v3(-INFINITY));
-                    store_v3(score + j * 80 + i, score_new4);
-                    row_max_in = max_v3(row_max_in, score_new4);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
-            const float slope_array_6 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 8) {
-                const vec_v3 t_7 = __builtin_convertvector(((i0 + i + lane_v3) + query_start) - j0, vec_v3);
-                vec_v3 row_max_in = load_v3(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_v3 score_5 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
-                    store_v3(score + j * 80 + i, score_new8);
-                    row_max_in = max_v3(row_max_in, score_new8);
-                }
-                store_v3(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_9 = load_v3(old_max + i);
-            const vec_v3 old_max_new10 = exp2_v3(old_max_9 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new10);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new10);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_12 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_11 = load_v3(score + j * 80 + i);
-                const vec_v3 score_new13 = exp2_v3(score_11 - row_max_12);
-                store_v3(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_v3(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_v3 in_region[8] = {0};
-                if (finite_v3(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    in_region[i / 8] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_v3) + query_start), mask_v3);
-                }
-                add_seen_v3(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_v3(round_up(i1 - i0, 8), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_14 = load_v3(row_sum + i);
-        const mask_v3 t_15 = row_sum_14 == 0.0f;
-        const vec_v3 t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_15, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_16));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_slopes_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 0.18033688f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 0.18033688f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_slopes_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried_max + r, splat_v3(-FLT_MAX));
-        store_v3(carried_sum + r, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void softmax_slopes_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot3_v3(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_0 = j0 + j + lane_v3;
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
-                    vec_v3) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const ints_v3 t_1 = j0 + j + lane_v3;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_v3(score + r * 144 + j, pick_v3(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
-                        mask_v3), load_v3(score + r * 144 + j), splat_v3(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + r);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new3);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new3);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((query_start + 1) < j1) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_v3(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_v3 in_region[16] = {0};
-                const int64_t t_4 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 8) {
-                    in_region[j / 8] = __builtin_convertvector((j0 + j + lane_v3) <= t_4, mask_v3);
-                }
-                add_seen_lanes_v3(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            32);
-                    dot5_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-TARGET_v3 APART void softmax_slopes_few_keys_of_several_v3(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 32) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_v3(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot3_v3(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* score = score - ((slope * (((place[r].number + place[r].start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            const ints_v3 t_5 = j0 + j + lane_v3;
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) - (((slope_array[call->place[r].member *
-                    slope_array_stride_0]) * (__builtin_convertvector((call->place[r].number + call->place[r].start) -
-                    t_5, vec_v3) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_6 = load_v3(old_max + r);
-            const vec_v3 old_max_new7 = exp2_v3(old_max_6 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new7);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot5_v3(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 32);
-                dot5_v3(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224, after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void softmax_slopes_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_8 = load_v3(carried_max + r);
-            const vec_v3 before_max_new9 = carried_max_8;
-            const vec_v3 state_max_10 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new11 = max_v3(load_v3(carried_max + r), state_max_10);
-            store_v3(carried_max + r, carried_max_new11);
-            const vec_v3 carried_factor_new12 = exp2_v3(before_max_new9 - carried_max_new11);
-            store_v3(carried_factor + r, carried_factor_new12);
-            const vec_v3 slot_factor_new13 = exp2_v3(state_max_10 - carried_max_new11);
-            store_v3(slot_factor + r, slot_factor_new13);
-            const vec_v3 carried_sum_14 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new12);
-            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new13, splat_v3(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_15 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_15 * carried_factor_16);
-                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_16);
-                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v3 APART void softmax_slopes_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_17 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    * (1.0f / carried_sum_17));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-TARGET_v3 static void softmax_slopes_few_first_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_slopes_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-TARGET_v3 APART void softmax_slopes_few_move_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t first, int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 0 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 16384 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 16640 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 33280 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 16896 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 33536 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-TARGET_v3 static void softmax_slopes_few_range_v3(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = 0;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET_v3 static void softmax_slopes_few_earlier_v3(const struct call *call, int64_t task, struct part *part,
-    int64_t end)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = 0; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET_v3 static void softmax_slopes_few_common_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_slopes_few_first_v3(call->sharer[n], task, part);
-        softmax_slopes_few_earlier_v3(call->sharer[n], task, part, call->common_chunks);
-        softmax_slopes_few_move_v3(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_v3(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_of_several_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_v3(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void softmax_slopes_few_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_slopes_few_move_v3(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_slopes_few_first_v3(call, task, part);
-    const int64_t first = call->common_chunks;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_queries_v3(call, task, part, iteration);
-    synchronise(part);
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_STEPS 288
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-INLINE float lane_max_any(vec_any x)
-{
-    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
-    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-INLINE vec_any lane_sums_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
-            7);
-    UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
-            7);
-    return t[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-typedef uint32_t bits_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias));
-typedef uint32_t bit_any __attribute__((may_alias));
-
-/* Returns whether all p[r * row + c] are finite, for r < rows and c < columns. Infinity and NaN have all exponent
-   bits set. So adding the lowest exponent bit, 0x00800000, carries into the sign. */
-APART int finite_any(const float *p, int64_t row, int64_t rows, int64_t columns)
-{
-    bits_any found = {0};
-    uint32_t one = 0;
-    for (int64_t r = 0; r < rows; r++, p += row) {
-        int64_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            found |= (*(const bits_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-        for (; c < columns; c++) one |= (*(const bit_any *)(const void *)(p + c) & 0x7fffffff) + 0x00800000;
-    }
-    for (int k = 0; k < 4; k++) one |= found[k];
-    return one <= 0x7fffffff;
-}
-
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-APART void add_seen_any(int64_t rows, float *sum, int64_t sum_row, const float *values, int64_t step,
-    const float *weights, const mask_any *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !finite_any(values, 0, 1, 1); x += 4)
-            store_any(sum + x, pick_any(seen[x / 4], load_any(sum + x) + *values * load_any(weights + x),
-                load_any(sum + x)));
-}
-
-/* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-APART void add_seen_lanes_any(int64_t lanes, float *sum, const float *weights, const float *values, int64_t value_row,
-    int64_t steps, const mask_any *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / 4][t % 4]; x++)
-            if (!finite_any(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in a. It copies one row of a at a time. */
-INLINE void dot_finite_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    float row[288];
-    (void)tail;
-    for (int64_t r = 0; r < rows; r++, a += a_row) {
-        for (int64_t t = 0; t < steps; t++) {
-            row[t] = finite_any(a + t * a_step, 0, 1, 1) ? a[t * a_step] : 0;
-        }
-        dot_any(vectors, lanes, 1, 1, steps, span, row, 0, 1, b, b_step, c + r * c_row, c_row,
-            update, factor, compensation ? compensation + r * c_row : NULL);
-    }
-}
-
-/* Like dot_any, but uses 0 for infinity and NaN in b. It copies one vector of columns of b at a time. If `fetched`, it
-   adds in the order of dot_fetched_any, so that results round equally. */
-INLINE void dot_finite_lanes_any(const int fetched, const int vectors, const int64_t lanes, int64_t rows,
-    const int tail, int64_t steps, const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b,
-    int64_t b_step, float *c, int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    float column[288 * 4];
-    (void)vectors;
-    for (int64_t x = 0; x < lanes; x += 4) {
-        for (int64_t t = 0; t < steps; t++)
-            for (int64_t k = 0; k < 4; k++) {
-                const float *const p = b + t * b_step + x + k;
-                column[t * 4 + k] = finite_any(p, 0, 1, 1) ? *p : 0;
-            }
-        const int64_t some = fetched ? 16 : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            dot_any(1, 4, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * 4, 4, c + x, c_row, update,
-                factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-    }
-}
-
-/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
-INLINE vec_any unscaled_any(const float *row, int64_t x)
-{
-    return load_any(row + x);
-}
-
-/* Returns the elements x … x + 4 - 1 of a row. */
-INLINE vec_any widened_any(const float *row, int64_t x)
-{
-    return unscaled_any(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_any(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t. b has all 4 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_any t[4];
-    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && ahead) fetch_any(1, min(64, steps - first), ahead + k * b_row + units_any(first), b_row);
-            for (int64_t s = first; s < min(first + 64, steps); s += 4)
-                t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_any(c, lane_sums_any(t));
-}
-
-/* Like columns_any, for up to 4 rows of a, which share the loads of b. It has 4 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_any t[4][4];
-    for (int64_t k = 0; k < 4; k += 2) {
-        vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
-        for (int64_t s = 0; s < steps; s += 4) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 2);
-            vec_any x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_any(b + (k + n) * b_row, s) : load_any(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_any y = load_any(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_any(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_any(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_any(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
-INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 4;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_any t[4];
-            UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(a + (v * 4 + r) * a_row + s * 4);
-            exchange_any(t);
-            UNROLL for (int l = 0; l < 4; l++) store_any(turned + ((l * parts + s) * vectors + v) * 4, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
-INLINE void turned_lane_any(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_any){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 4];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-INLINE void add_turned_any(const int sums, const vec_any *earlier, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_any: first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether `keys`
-   rows at
-   `ahead` are prefetched. */
-INLINE void turned_columns_any(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any *t)
-{
-    enum { GROUP = 4 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 4, lane = parts * vectors * 4;
-    const int sums = vectors * keys;
-    vec_any group[2][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_any sum[8];
-    for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_any one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (4 / keys) == 0) fetch_any(1, steps, ahead + k / (4 / keys) * ahead_row, ahead_row);
-        turned_lane_any(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_any(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_any(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_any(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_any(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_any(sums, one, sum);
-            add_turned_any(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(sums, group[level++], sum);
-        if (l + GROUP == 4) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row, const float *after)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 4 * 64] __attribute__((aligned(16)));
-    turn_rows_any(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
-        vec_any t[2][4];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 4; k += keys) {
-            vec_any some[8];
-            turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_any(b, b_row, 64 + k, columns - x, after), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_any(t[v]);
-            UNROLL for (int r = 0; r < 4; r++) store_any(c + (v * 4 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_any, for the rows of all whole vectors. Returns their number. */
-INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const float *after)
-{
-    int64_t r = 0;
-    for (; r + 2 * 4 <= rows; r += 2 * 4)
-        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-    if (r + 4 <= rows) {
-        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row, after);
-        r += 4;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a,
-   otherwise 64 rows ahead. The rows at `after` come after its rows; NULL: those in memory. */
-INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early, const float *after)
-{
-    const int64_t whole = columns - columns % 4,
-        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row, after),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
-        const int64_t last = min(4, columns - x) - 1;
-        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, after);
-        if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 4 - 1)
-            all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_any sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early, const float *after)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, after);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 64)
-                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_finite_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot3_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    const float *after)
-{
-    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64, after);
-}
-APART void dot4_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_finite_lanes_any(/*fetched=*/1, /*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-APART void dot5_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    const float *after)
-{
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64, after);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_slopes_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0] + m * call->at.slope[0];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* q_tile = q_tile * 0.18033688f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 0.18033688f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        const float *const paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k,
-            k_row * (int64_t)sizeof(float), j0, j1, 0, work + 154624);
-        const float *const paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v,
-            v_row * (int64_t)sizeof(float), j0, j1, 0, work + 228352);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, paged_k + j0 * k_row, k_row, q_tile, score, paged_v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f),
-               -INFINITY); row_max max ... */
-            const float slope_array_2 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const ints_any t_0 = (i0 + i + lane_any) + query_start;
-                const vec_any t_3 = __builtin_convertvector(t_0 - j0, vec_any);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_1 = load_any(score + j * 80 + i);
-                    const vec_any score_new4 = pick_any(__builtin_convertvector((j0 + j) <= t_0, mask_any),
-                        score_1 - ((slope_array_2 * ((t_3 - (float)j) * 1.0f)) * 1.442695f), splat_any(-INFINITY));
-                    store_any(score + j * 80 + i, score_new4);
-                    row_max_in = max_any(row_max_in, score_new4);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = score - ((slope * (((i + query_start) - j) * 1.0f)) * 1.442695f); row_max max= score */
-            const float slope_array_6 = slope_array[0];
-            for (int64_t i = 0; i < i1 - i0; i += 4) {
-                const vec_any t_7 = __builtin_convertvector(((i0 + i + lane_any) + query_start) - j0, vec_any);
-                vec_any row_max_in = load_any(row_max + i);
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const vec_any score_5 = load_any(score + j * 80 + i);
-                    const vec_any score_new8 = score_5 - ((slope_array_6 * ((t_7 - (float)j) * 1.0f)) * 1.442695f);
-                    store_any(score + j * 80 + i, score_new8);
-                    row_max_in = max_any(row_max_in, score_new8);
-                }
-                store_any(row_max + i, row_max_in);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_9 = load_any(old_max + i);
-            const vec_any old_max_new10 = exp2_any(old_max_9 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new10);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new10);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new10);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_12 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_11 = load_any(score + j * 80 + i);
-                const vec_any score_new13 = exp2_any(score_11 - row_max_12);
-                store_any(score + j * 80 + i, score_new13);
-                row_sum_in += score_new13;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        if (__builtin_expect(((i0 + query_start + 1) < j1) && !finite_any(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot1_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                mask_any in_region[16] = {0};
-                if (finite_any(paged_v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    in_region[i / 4] = __builtin_convertvector((j0 + j) <= ((i0 + i + lane_any) + query_start),
-                        mask_any);
-                }
-                add_seen_any(64, sum, 80, paged_v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
-            }
-        } else
-            dot2_any(round_up(i1 - i0, 4), j1 - j0, paged_v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_14 = load_any(row_sum + i);
-        const mask_any t_15 = row_sum_14 == 0.0f;
-        const vec_any t_16 = 1.0f / row_sum_14;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_15, splat_any(0.0f), load_any(sum + e * 80 + i) * t_16));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_slopes_few_begin_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 0.18033688f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                store_any(query_turned + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) *
-                    0.18033688f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_slopes_few_begin_2_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried_max + r, splat_any(-FLT_MAX));
-        store_any(carried_sum + r, splat_any(0.0f));
-        store_any(carried_sum_compensation + r, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + r * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void softmax_slopes_few_keys_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
-        j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot3_any(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* score = score - ((slope * ((((r % n_q) + query_start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_0 = j0 + j + lane_any;
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope_array[(r / n_q) *
-                    slope_array_stride_0]) * (__builtin_convertvector(((r % n_q) + query_start) - t_0,
-                    vec_any) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const ints_any t_1 = j0 + j + lane_any;
-                for (int64_t r = 0; r < rows; r++) {
-                    store_any(score + r * 144 + j, pick_any(__builtin_convertvector(t_1 <= ((r % n_q) + query_start),
-                        mask_any), load_any(score + r * 144 + j), splat_any(-INFINITY)));
-                }
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_2 = load_any(old_max + r);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new3);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new3);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (((query_start + 1) < j1) && !paged_v)
-            paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
-        if (__builtin_expect(((query_start + 1) < j1) && !finite_any(paged_v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            dot4_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-            for (int64_t r = 0; r < rows; r++) {
-                mask_any in_region[32] = {0};
-                const int64_t t_4 = (r % n_q) + query_start;
-                for (int64_t j = 0; j < j1 - j0; j += 4) {
-                    in_region[j / 4] = __builtin_convertvector((j0 + j + lane_any) <= t_4, mask_any);
-                }
-                add_seen_lanes_any(64, state + (chunk - chunk0) * 4224 + r * 64, score + r * 144, paged_v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
-            }
-        } else
-            if (paged_v)
-                dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-            else
-                for (int64_t at = j0, end; at < j1; at = end) {
-                    end = page_end(call, at, j1);
-                    const float *const rows_of_page = (const float *)paged_row(call, b, v,
-                        v_row * (int64_t)sizeof(float), at, n_k),
-                        *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k,
-                            64);
-                    dot5_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                        after);
-                }
-    }
-}
-
-/* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
-APART void softmax_slopes_few_keys_of_several_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const slope_array = call->params->slope + g * members * call->at.slope[0];
-    const int64_t slope_array_stride_0 = call->at.slope[0];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
-        const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
-            k_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
-        const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
-            v_row * (int64_t)sizeof(float), j1, n_k, 64) : NULL;
-        /* score[r][j] = sum over d of query_turned * k */
-        if (paged_k)
-            dot3_any(rows, j1 - j0, query_turned, paged_k + j0 * k_row, k_row, score, after_k);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, k, k_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, k, k_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot3_any(rows, end - at, query_turned, rows_of_page, k_row, score + (at - j0), after);
-            }
-        /* score = score - ((slope * (((place[r].number + place[r].start) - j) * 1.0f)) * 1.442695f) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            const ints_any t_5 = j0 + j + lane_any;
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) - (((slope_array[call->place[r].member *
-                    slope_array_stride_0]) * (__builtin_convertvector((call->place[r].number + call->place[r].start) -
-                    t_5, vec_any) * 1.0f)) * 1.442695f));
-            }
-        }
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_6 = load_any(old_max + r);
-            const vec_any old_max_new7 = exp2_any(old_max_6 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new7);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new7);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        if (paged_v)
-            dot5_any(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, after_v);
-        else
-            for (int64_t at = j0, end; at < j1; at = end) {
-                end = page_end(call, at, j1);
-                const float *const rows_of_page = (const float *)paged_row(call, b, v, v_row * (int64_t)sizeof(float),
-                    at, n_k),
-                    *const after = (const float *)paged_after(call, b, v, v_row * (int64_t)sizeof(float), end, n_k, 64);
-                dot5_any(rows, end - at, score + (at - j0), rows_of_page, v_row, state + (chunk - chunk0) * 4224,
-                    after);
-            }
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void softmax_slopes_few_fold_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_8 = load_any(carried_max + r);
-            const vec_any before_max_new9 = carried_max_8;
-            const vec_any state_max_10 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new11 = max_any(load_any(carried_max + r), state_max_10);
-            store_any(carried_max + r, carried_max_new11);
-            const vec_any carried_factor_new12 = exp2_any(before_max_new9 - carried_max_new11);
-            store_any(carried_factor + r, carried_factor_new12);
-            const vec_any slot_factor_new13 = exp2_any(state_max_10 - carried_max_new11);
-            store_any(slot_factor + r, slot_factor_new13);
-            const vec_any carried_sum_14 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_14 * carried_factor_new12);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new12);
-            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new13, splat_any(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_15 = load_any(carried + r * 64 + e);
-                    const float carried_factor_16 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_15 * carried_factor_16);
-                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_16);
-                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-APART void softmax_slopes_few_queries_any(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_17 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_17 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) * (1.0f / carried_sum_17));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Prepares the queries of head number `task`, and initialises its states. */
-static void softmax_slopes_few_first_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_slopes_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
-   the tiles. */
-APART void softmax_slopes_few_move_any(const struct call *call, int64_t task, const struct part *part, int64_t first,
-    int back)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    unsigned char *row = call->common + task * rows * 832;
-    for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 0 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 16384 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 16640 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 33280 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 16896 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 33536 + r * 256, 256, back);
-    }
-}
-
-/* Sets range[0] and range[1] to the keys that all rows of a sequence see. They are the same for all heads. */
-static void softmax_slopes_few_range_any(const struct call *call, int64_t task, int64_t *range)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    range[0] = 0;
-    range[1] = query_start + 1;
-}
-
-/* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-static void softmax_slopes_few_earlier_any(const struct call *call, int64_t task, struct part *part, int64_t end)
-{
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t segment = 0;
-    for (part->chunk0 = 0; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-}
-
-/* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-static void softmax_slopes_few_common_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    const int64_t segment = 0;
-    int64_t first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        if (call->sharer[n]->common_begun) continue;
-        softmax_slopes_few_first_any(call->sharer[n], task, part);
-        softmax_slopes_few_earlier_any(call->sharer[n], task, part, call->common_chunks);
-        softmax_slopes_few_move_any(call->sharer[n], task, part, 0, 0);
-    }
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_any(call->sharer[n], task, part, first, 1);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_of_several_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    first = 0;
-    for (int64_t n = 0; n < call->sharers; n++) {
-        const struct attn_problem *const of = &call->sharer[n]->p;
-        softmax_slopes_few_move_any(call->sharer[n], task, part, first, 0);
-        first += of->heads / of->kv_heads * of->n_q;
-    }
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void softmax_slopes_few_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    if (call->common_begun) {
-        if (part->number == 0) softmax_slopes_few_move_any(call, task, part, 0, 1);
-        synchronise(part);
-    } else
-        softmax_slopes_few_first_any(call, task, part);
-    const int64_t first = call->common_chunks;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_slopes_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_slopes_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_slopes_few_queries_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-    /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
-       sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
-       common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
-    void (*common)(const struct call *, int64_t, struct part *);
-    void (*common_range)(const struct call *, int64_t, int64_t *);
-    int64_t common_rows, common_chunk, common_row;
-};
-
-/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
-   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
-INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
-{
-    enum { MANY_KEYS = 1024 };
-    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
-}
-
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
-static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_slopes_few_v4, .tile = 0,
-            .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
-            .common = softmax_slopes_few_common_v4, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-            .common_range = softmax_slopes_few_range_v4};
-        return (struct version){.rows = softmax_slopes_rows_v4, .tile = 64, .own = 302080, .of_pair = 128};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_slopes_few_v3, .tile = 0,
-            .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
-            .common = softmax_slopes_few_common_v3, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-            .common_range = softmax_slopes_few_range_v3};
-        return (struct version){.rows = softmax_slopes_rows_v3, .tile = 64, .own = 302080, .of_pair = 128};
-    }
-#endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_slopes_few_any, .tile = 0,
-        .own = 102656, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1,
-        .common = softmax_slopes_few_common_any, .common_rows = 64, .common_chunk = 1024, .common_row = 832,
-        .common_range = softmax_slopes_few_range_any};
-    return (struct version){.rows = softmax_slopes_rows_any, .tile = 64, .own = 302080, .of_pair = 128};
-}
-
-enum { MANY_ROWS = 1 << 30 };
-
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
-   queries, because its queries are in the lanes. */
-static int64_t rows_of(const struct attn_problem *p)
-{
-    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own + v->shared + v->slots * v->slot;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t softmax_slopes_params_size(void)
-{
-    return 0;
-}
-
-int softmax_slopes_params_init(struct softmax_slopes_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct softmax_slopes_params){0};
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct softmax_slopes_params *const params = call->params;
-    const struct softmax_slopes_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.slope, given ? given->slope : NULL, (const int64_t[]){p->heads}, 1,
-            params->slope, sizeof *params->slope);
-
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct softmax_slopes_params *const params = call->params;
-    if (!params || !params->slope) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
-static size_t max_bytes_a_thread(int64_t n_k)
-{
-    static const int64_t from[] = {0};
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t softmax_slopes_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows || v->head;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-    double effort; /* the multiply-adds of a task */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 ? p->kv_heads : p->heads, positions = p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-int softmax_slopes_forward(const struct attn_problem *problem, const struct softmax_slopes_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    return run(&call, &this, threads, work, bytes);
-}
-
-/* ==== the state of sequences that grow ==== */
-/* A state is one block of memory with
-   - this header
-   - a struct sequence for each sequence
-   - the sums over the first keys of each sequence
-   - earlier sums, to which a sequence can go back
-   - rows of the keys and values that are not in the sums, or that the kernel reads one by one */
-struct state_header {
-    char magic[8];
-    uint32_t format, byte_order;
-    char name[64]; /* the name of the kernel */
-    uint64_t fingerprint; /* identifies the spec and the layout of the state */
-    int64_t dtype, head_dim, value_dim, batch, heads, kv_heads, capacity;
-    int64_t rows, read_back, chunk, kept; /* rows: rows per sequence; chunk, kept: as in struct version */
-    int64_t rewind, earlier; /* rewind: tokens that a sequence can go back; earlier: stored earlier sums per sequence */
-    int64_t key_heads; /* heads of k */
-    int64_t foldable;  /* 1 if the sums of each head are followed by their transition */
-    int64_t page;      /* the tokens of a page, or 0 if the state has the rows */
-    uint64_t bytes; /* size of the state */
-    uint64_t check; /* a hash of the members above and of the sequences */
-};
-struct sequence { /* The members of this struct are positions. */
-    int64_t length, first; /* length: the position after the last token; first: start + the number of dropped rows */
-    int64_t summed;        /* the sums contain the keys before this position */
-    int64_t start;         /* the position of the first token */
-    int64_t min_length;    /* truncate refuses a smaller length, except `start` */
-    int64_t oldest;        /* the oldest stored sums contain the keys before this position */
-    int64_t draft;         /* the position of the first token of the last call */
-};
-/* The number of arrays whose rows a state stores: keys, values, and parameters that have a row for each key. */
-enum { ROW_ARRAYS = 2, GIVEN = ROW_ARRAYS, SUMS = ROW_ARRAYS };
-enum { COPIED = SUMS - 0 }; /* The rows of these arrays are rows of the caller. Corrected values follow them. */
-/* Addresses inside a state. */
-struct places {
-    struct state_header *header;
-    struct sequence *sequence;
-    unsigned char *kept, *work; /* kept: the sums of all heads; work: the workspace of softmax_slopes_state_fold */
-    unsigned char *earlier; /* for each sequence, a ring of earlier sums of all heads */
-    unsigned char *rows[ROW_ARRAYS]; /* the rows of each array: [batch, heads, rows, …] */
-};
-
-/* The bytes of one row of each array. */
-static const int64_t row_bytes_of[GIVEN] = {64 * (int64_t)sizeof(float), 64 * (int64_t)sizeof(float)};
-
-/* Returns the number of heads of k. */
-static int64_t heads_of_keys(const struct attn_problem *p) { return p->key_heads ? p->key_heads : p->kv_heads; }
-
-/* Returns the number of heads with their own rows in an array, or 1 if all heads share the rows. */
-static int64_t heads_with_rows(int array, int64_t heads, int64_t kv_heads, int64_t key_heads)
-{
-    const int64_t of_array[GIVEN] = {key_heads, kv_heads};
-    (void)heads;
-    (void)kv_heads;
-    (void)key_heads;
-    return of_array[array];
-}
-
-/* Returns the number of rows before row 0 of an array. Only prefix sums have some.
-   - Row -1 has the sums before row 0. The sums of row 0 continue from it.
-   - Row -2 has the total up to the last restart of the sums. Only states that can be joined have it. */
-INLINE int64_t rows_before(int array) { return array < SUMS ? 0 : 1 + 0; }
-/* Returns whether row -1 of an array moves with its other rows. */
-INLINE int64_t row_before(int array) { return array >= SUMS; }
-
-/* The bytes of an element of each array whose rows of the caller may have a stride. */
-
-/* The addresses of row 0 of each array, and the strides of the arrays in bytes. */
-struct rows {
-    unsigned char *at[GIVEN];
-    struct attn_strides strides[GIVEN];
-};
-
-static struct attn_strides in_bytes(struct attn_strides s, size_t element)
-{
-    const int64_t n = (int64_t)element;
-    return (struct attn_strides){s.batch * n, s.head * n, s.row * n};
-}
-
-static struct attn_strides in_elements(struct attn_strides s, size_t element)
-{
-    const int64_t n = (int64_t)element;
-    return (struct attn_strides){s.batch / n, s.head / n, s.row / n};
-}
-
-/* Makes the call read keys, values and parameters from `rows`. */
-static void set_rows(struct call *call, const struct rows *rows)
-{
-    call->k = (const float *)(const void *)rows->at[0];
-    call->p.k = in_elements(rows->strides[0], sizeof *call->k);
-    call->v = (const float *)(const void *)rows->at[1];
-    call->p.v = in_elements(rows->strides[1], sizeof *call->v);
-}
-
-/* Returns the addresses and strides of a state's rows, from sequence b on. */
-static struct rows rows_in(const struct places *at, int64_t b)
-{
-    const struct state_header *const h = at->header;
-    struct rows made = {.at = {NULL}};
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = (rows_before(a) + h->rows) * row,
-            sequence = heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * head;
-        made.at[a] = at->rows[a] + b * sequence + rows_before(a) * row;
-        made.strides[a] = (struct attn_strides){sequence, head, row};
-    }
-    return made;
-}
-
-/* ==== pages ==== */
-/* A page has the rows of all arrays, one array after the other: [heads, tokens, …]. */
-enum { MIN_PAGE = 16, MAX_PAGE = 256 };
-
-/* Returns the bytes of a page. Sets offset[a] to the offset of array a, if `offset` is not NULL. */
-static size_t bytes_of_page(const struct attn_problem *p, size_t *offset)
-{
-    size_t bytes = 0;
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
-        if (offset) offset[a] = bytes;
-        bytes = bytes_plus(bytes, whole_lines(bytes_times((size_t)row_bytes_of[a], heads * p->pages->tokens)));
-    }
-    return bytes;
-}
-
-/* Returns the addresses and strides of the rows in page 0. */
-static struct rows rows_in_page(const struct attn_problem *p)
-{
-    size_t offset[ROW_ARRAYS];
-    struct rows made = {.at = {NULL}};
-    bytes_of_page(p, offset);
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t row = row_bytes_of[a], head = p->pages->tokens * row,
-            heads = heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p));
-        made.at[a] = (unsigned char *)p->pages->base + offset[a];
-        made.strides[a] = (struct attn_strides){heads * head, head, row};
-    }
-    return made;
-}
-
-#define extend_version(problem) version(INT64_MAX, MANY_ROWS, 0)
-
-/* Returns the largest s->first that later tokens allow. Later tokens read
-   - the rows of keys that are not in the sums,
-   - -1 rows before them,
-   - the first rows, if the state always keeps them.
-   A sequence that may go back also needs the rows of keys that are not in the oldest sums, or `rewind` more rows. */
-static int64_t first_needed(const struct sequence *s, int64_t rewind)
-{
-    (void)rewind;
-    return 0 * s->length;
-}
-
-/* Sets s->summed after the sequence was extended to s->length. Only whole chunks are summed. */
-static void count_summed(const struct version *this, struct sequence *s)
-{
-    (void)this;
-    s->summed = s->length;
-}
-
-/* Fills the header of a new state, except `check`. Returns 0 or an error. */
-static int describe(const struct attn_problem *problem, const struct version *this, struct state_header *header)
-{
-    static const char magic[] = "attnkeep", name[] = "softmax_slopes";
-    const struct attn_problem *const p = problem;
-    if (!runs(this)) return ATTN_EMACHINE;
-    memset(header, 0, sizeof *header);
-    memcpy(header->magic, magic, sizeof header->magic);
-    memcpy(header->name, name, sizeof name < sizeof header->name ? sizeof name : sizeof header->name - 1);
-    header->format = 6;
-    header->byte_order = 0x01020304;
-    header->fingerprint = UINT64_C(0xfe0ccf60852989e9);
-    header->dtype = ATTN_F32;
-    header->head_dim = 64;
-    header->value_dim = 64;
-    header->batch = p->batch;
-    header->heads = p->heads;
-    header->kv_heads = p->kv_heads;
-    header->key_heads = heads_of_keys(p);
-    if (p->pages && (p->pages->tokens < MIN_PAGE || p->pages->tokens > MAX_PAGE)) return ATTN_EPAGES;
-    if (p->pages) header->page = p->pages->tokens;
-    if (p->capacity < 0) return ATTN_EPROBLEM;
-    header->capacity = header->rows = header->page ? 0 : p->capacity;
-    header->read_back = -1;
-    struct attn_problem cache = {.batch = p->batch, .heads = p->heads, .kv_heads = p->kv_heads, .n_k = header->rows,
-        .key_heads = p->key_heads};
-    const int error = attn_problem_check(&cache, 64, 64, NULL);
-    if (error) return error;
-    /* 64 bytes for the alignment of each array */
-    size_t bytes = (size_t)round_up(sizeof *header, 64) + 64 + 64 * ROW_ARRAYS;
-    bytes = bytes_plus(bytes, bytes_times(sizeof(struct sequence), p->batch));
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t heads = heads_with_rows(a, p->heads, p->kv_heads, header->key_heads);
-        const size_t row = bytes_times((size_t)row_bytes_of[a], heads);
-        bytes = bytes_plus(bytes, bytes_times(bytes_times(row, p->batch), rows_before(a) + header->rows));
-    }
-    if (!bytes_fit(bytes)) return ATTN_ESIZE;
-    header->bytes = bytes / 64 * 64;
-    return 0;
-}
-
-static struct places places_in(void *state, const struct state_header *header, const struct version *this)
-{
-    const struct state_header *const h = header;
-    unsigned char *const memory = (unsigned char *)state;
-    int64_t at = round_up(sizeof *h, 64);
-    struct places places = {.header = (struct state_header *)state};
-    places.sequence = (struct sequence *)(void *)(memory + at);
-    at = round_up(at + h->batch * (int64_t)sizeof(struct sequence), 64);
-    places.kept = memory + at;
-    (void)this;
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        places.rows[a] = memory + at;
-        const int64_t rows = rows_before(a) + h->rows;
-        at = round_up(at + h->batch * heads_with_rows(a, h->heads, h->kv_heads, h->key_heads) * rows * row_bytes_of[a],
-            64);
-    }
-    return places;
-}
-
-/* Continues a hash with n bytes (FNV-1a, 64 bits). */
-static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *const byte = (const unsigned char *)bytes;
-    for (size_t k = 0; k < n; k++) hash = (hash ^ byte[k]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t check_of(const struct places *at)
-{
-    const uint64_t hash = hash_of(UINT64_C(0xcbf29ce484222325), at->header, offsetof(struct state_header, check));
-    return hash_of(hash, at->sequence, (size_t)at->header->batch * sizeof *at->sequence);
-}
-
-/* Sets `places`. Returns ATTN_ESTATE if the state is damaged, or of another kernel or problem. */
-static int open_state(const struct attn_problem *problem, const struct version *this, const void *state,
-    struct places *places)
-{
-    struct state_header expected;
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = describe(problem, this, &expected);
-    if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
-    if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
-    *places = places_in((void *)(uintptr_t)state, &expected, this);
-    if (places->header->check != check_of(places)) return ATTN_ESTATE;
-    for (int64_t b = 0; b < expected.batch; b++) {
-        const struct sequence s = places->sequence[b];
-        if (s.start < 0 || s.first < s.start || s.summed < s.start || s.oldest < s.start || s.oldest > s.summed ||
-            s.first > first_needed(&s, 0) || s.length < s.summed || s.draft < s.start || s.draft > s.length ||
-            s.min_length < s.start || s.min_length > s.length || (!expected.page && s.length - s.first > expected.rows))
-            return ATTN_ESTATE;
-    }
-    return 0;
-}
-
-size_t softmax_slopes_state(const struct attn_problem *problem)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    return problem && describe(problem, &this, &header) == 0 ? (size_t)header.bytes : 0;
-}
-
-static int64_t state_chunk(const struct attn_problem *problem)
-{
-    (void)problem;
-    return 0;
-}
-
-int softmax_slopes_state_init(const struct attn_problem *problem, void *state)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = describe(problem, &this, &header);
-    if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
-    const int64_t start = problem->start;
-    if (start < 0) return ATTN_EPROBLEM;
-    if (start) return ATTN_ELENGTH;
-    struct places at = places_in(state, &header, &this);
-    memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
-    *at.header = header;
-    for (int64_t b = 0; b < problem->batch; b++)
-        at.sequence[b] = (struct sequence){start, start, start, start, start, start, start};
-    at.header->check = check_of(&at);
-    return 0;
-}
-
-/* Like open_state, for a function that takes the number of a sequence. */
-static int open_sequence(const struct attn_problem *problem, const struct version *this, const void *state,
-    int64_t sequence, struct places *places)
-{
-    const int error = open_state(problem, this, state, places);
-    return error ? error : sequence < 0 || sequence >= places->header->batch ? ATTN_EPROBLEM : 0;
-}
-
-int64_t softmax_slopes_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    return error ? error : at.sequence[sequence].length;
-}
-
-int64_t softmax_slopes_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    const struct sequence s = at.sequence[sequence];
-    if (problem->pages) return s.start;
-    return s.start;
-}
-
-int softmax_slopes_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    struct sequence *const s = &at.sequence[sequence];
-    if (length < s->start || length > s->length) return ATTN_ELENGTH;
-    if (length > s->start && length < softmax_slopes_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
-    s->length = length;
-    s->draft = min(s->draft, length);
-    s->summed = length;
-    if (length == s->start) s->first = s->summed = s->min_length = s->oldest = length;
-    at.header->check = check_of(&at);
-    return 0;
-}
-
-/* Copies the row of a token to the row of another token, for all arrays and heads of a sequence. */
-static void move_row(const struct attn_problem *p, const struct places *at, int64_t b, int64_t from, int64_t to)
-{
-    const int64_t first = at->sequence[b].first;
-    struct rows f = rows_in(at, b), t = f;
-    int64_t from_row = from - first, to_row = to - first;
-    if (p->pages) {
-        const int32_t *const page = p->pages->table + b * p->pages->row;
-        f = t = rows_in_page(p);
-        for (int a = 0; a < ROW_ARRAYS; a++) f.at[a] += (size_t)page[from / p->pages->tokens] * p->pages->bytes;
-        for (int a = 0; a < ROW_ARRAYS; a++) t.at[a] += (size_t)page[to / p->pages->tokens] * p->pages->bytes;
-        from_row = from % p->pages->tokens;
-        to_row = to % p->pages->tokens;
-    }
-    for (int a = 0; a < ROW_ARRAYS; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, p->heads, p->kv_heads, heads_of_keys(p)); g++)
-            memcpy(t.at[a] + g * t.strides[a].head + to_row * t.strides[a].row,
-                f.at[a] + g * f.strides[a].head + from_row * f.strides[a].row, (size_t)row_bytes_of[a]);
-}
-
-/* Returns whether rows of a sequence's tokens from `first` to `last` - 1 can move to pages of the tokens before `end`.
-   Their pages have to be valid, and no other place of the table may have a page that is written. */
-static int pages_valid(const struct attn_problem *p, const struct places *at, int64_t b, int64_t first, int64_t end,
-    int64_t last)
-{
-    const struct attn_pages *const g = p->pages;
-    int valid = g->base && g->table && (last + g->tokens - 1) / g->tokens <= g->row && (uintptr_t)g->base % 64 == 0 &&
-        g->bytes % 64 == 0 && g->bytes >= bytes_of_page(p, NULL);
-    for (int64_t x = first / g->tokens; valid && x * g->tokens < last; x++) {
-        const int32_t page = g->table[b * g->row + x];
-        int64_t times = 0;
-        for (int64_t s = 0; s < p->batch && x * g->tokens < end; s++) {
-            const int64_t pages = min((at->sequence[s].length + g->tokens - 1) / g->tokens, g->row);
-            for (int64_t y = 0; y < pages; y++) times += g->table[s * g->row + y] == page;
-        }
-        valid = page >= 0 && page < g->count && times < 2;
-    }
-    return valid;
-}
-
-int softmax_slopes_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
-    int64_t count)
-{
-    struct places at;
-    const struct version this = extend_version(problem);
-    const int error = open_sequence(problem, &this, state, sequence, &at);
-    if (error) return error;
-    if (count < 0) return ATTN_EPROBLEM;
-    if (count > 0 && !path) return ATTN_EPOINTER;
-    const struct sequence s = at.sequence[sequence];
-    const int64_t tokens = s.length - s.draft;
-    int moves = 0;
-    if (count > tokens) return ATTN_ELENGTH;
-    for (int64_t k = 0; k < count; k++) {
-        if (path[k] < (k ? path[k - 1] + 1 : 0) || path[k] >= tokens) return ATTN_ELENGTH;
-        moves |= path[k] != k;
-    }
-    const int64_t length = s.draft + count;
-    if (length > s.start && length < softmax_slopes_state_min_length(problem, state, sequence)) return ATTN_ELENGTH;
-    if (moves && s.first > s.start && s.draft < s.first + 0) return ATTN_ELENGTH; /* rows have left the state */
-    if (moves && problem->pages && !pages_valid(problem, &at, sequence, s.draft, length, s.length)) return ATTN_EPAGES;
-    for (int64_t k = 0; k < count; k++)
-        if (path[k] != k) move_row(problem, &at, sequence, s.draft + path[k], s.draft + k);
-    return softmax_slopes_state_truncate(problem, state, sequence, length);
-}
-
-static void copy_sequence(const struct attn_problem *problem, const struct version *this, const struct places *target,
-    int64_t to, const struct places *source, int64_t from)
-{
-    const struct sequence s = source->sequence[from];
-    target->sequence[to] = s;
-    (void)this;
-    const struct rows t = rows_in(target, to), f = rows_in(source, from);
-    for (int a = 0; a < ROW_ARRAYS && !source->header->page; a++)
-        for (int64_t g = 0; g < heads_with_rows(a, problem->heads, problem->kv_heads, heads_of_keys(problem)); g++) {
-            const int64_t before = rows_before(a) * row_bytes_of[a];
-            memcpy(t.at[a] + g * t.strides[a].head - before, f.at[a] + g * f.strides[a].head - before,
-                (size_t)((s.length - s.first) * row_bytes_of[a] + before));
-        }
-}
-
-int softmax_slopes_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
-    int64_t from_sequence)
-{
-    struct places target, source;
-    const struct version this = extend_version(problem);
-    int error = open_sequence(problem, &this, to, to_sequence, &target);
-    if (!error) error = open_sequence(problem, &this, from, from_sequence, &source);
-    if (error) return error;
-    if (to == from && to_sequence == from_sequence) return 0;
-    copy_sequence(problem, &this, &target, to_sequence, &source, from_sequence);
-    target.header->check = check_of(&target);
-    return 0;
-}
-
-static void copy_part(unsigned char *whole, unsigned char *part, int64_t bytes, int back)
-{
-    memcpy(back ? whole : part, back ? part : whole, (size_t)bytes);
-}
-
-/* Copies some heads of a sequence from `state` to `part`, or back. */
-static int state_part(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
-    const struct attn_problem *part_problem, void *part, int back)
-{
-    struct places whole, some;
-    const struct version this = extend_version(problem);
-    int error = open_sequence(problem, &this, state, sequence, &whole);
-    if (!error) error = open_sequence(part_problem, &this, part, 0, &some);
-    if (error) return error;
-    if (problem->pages || part_problem->pages) return ATTN_EPAGES;
-    const struct state_header *const w = whole.header, *const p = some.header;
-    if (first_kv_head < 0 || first_kv_head > w->kv_heads || p->kv_heads > w->kv_heads - first_kv_head || p->batch != 1)
-        return ATTN_EPROBLEM;
-    if (w->rows != p->rows || w->earlier != p->earlier || w->foldable != p->foldable) return ATTN_ESTATE;
-    if (w->kv_heads == 0 || p->kv_heads == 0) return 0;
-    const struct sequence s = back ? some.sequence[0] : whole.sequence[sequence];
-    const int64_t members = w->heads / w->kv_heads, sharing = w->kv_heads / w->key_heads;
-    if (p->heads / p->kv_heads != members || p->kv_heads / p->key_heads != sharing || first_kv_head % sharing)
-        return ATTN_EPROBLEM; /* heads that share a head of q, k or v are in one part */
-    const struct rows of_whole = rows_in(&whole, sequence), of_part = rows_in(&some, 0);
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const int64_t all = heads_with_rows(a, w->heads, w->kv_heads, w->key_heads),
-            heads = heads_with_rows(a, p->heads, p->kv_heads, p->key_heads), row = row_bytes_of[a],
-            first = heads == all ? 0 : heads_with_rows(a, first_kv_head * members, first_kv_head,
-                first_kv_head / sharing),
-            before = rows_before(a) * row;
-        for (int64_t h = 0; h < heads; h++)
-            copy_part(of_whole.at[a] + (first + h) * of_whole.strides[a].head - before,
-                of_part.at[a] + h * of_part.strides[a].head - before, (s.length - s.first) * row + before, back);
-    }
-    *(back ? &whole.sequence[sequence] : &some.sequence[0]) = s;
-    const struct places *const changed = back ? &whole : &some;
-    changed->header->check = check_of(changed);
-    return 0;
-}
-
-/* Copies n rows of an array to a state, for each head of `sequences` sequences. Row from_row of `from` becomes row
-   to_row of `to`. */
-static void remember(const struct rows *to, int64_t to_row, const struct rows *from, int64_t from_row, int64_t n,
-    int array, int64_t sequences)
-{
-    const struct attn_strides *const t = &to->strides[array], *const f = &from->strides[array];
-    const int64_t row = row_bytes_of[array];
-    for (int64_t x = 0; x < sequences; x++) {
-        unsigned char *into = to->at[array] + x * t->batch + to_row * row;
-        const unsigned char *with = from->at[array] + x * f->batch + from_row * f->row;
-        for (int64_t g = 0; g < t->batch; g += t->head, into += t->head, with += f->head) {
-            if (f->row == row) {
-                memcpy(into, with, (size_t)(n * row));
-                continue;
-            }
-            for (int64_t k = 0; k < n; k++) memcpy(into + k * row, with + k * f->row, (size_t)row);
-        }
-    }
-}
-
-/* Drops `from` rows of each head, and moves the later rows forward, so that n rows remain. The first 0 rows
-   do not move. */
-static void slide(const struct rows *rows, int64_t sequences, int64_t from, int64_t n)
-{
-    for (int a = 0; a < ROW_ARRAYS; a++) {
-        const struct attn_strides *const s = &rows->strides[a];
-        for (int64_t x = 0; x < sequences; x++)
-            for (int64_t g = 0; g < s->batch; g += s->head) {
-                const int64_t begin = 0 ? 0 : -row_before(a);
-                unsigned char *const first = rows->at[a] + x * s->batch + g + begin * s->row;
-                memmove(first, first + from * s->row, (size_t)((n - begin) * s->row));
-            }
-    }
-}
-
-int softmax_slopes_state_fold(const struct attn_problem *problem, void *left, const void *right)
-{
-    struct places to, from;
-    const struct version this = extend_version(problem);
-    int error = open_state(problem, &this, left, &to);
-    if (!error) error = open_state(problem, &this, right, &from);
-    if (error) return error;
-    return ATTN_EFOLD;
-}
-
-/* ==== appending tokens ==== */
-
-/* Returns the workspace of a thread, in bytes, for a call that extends a state. */
-static size_t bytes_of_extending(const struct attn_problem *problem)
-{
-    (void)problem;
-    size_t bytes = max_bytes_a_thread(INT64_MAX);
-    return bytes;
-}
-
-
-/* Returns `rows` with row `first` as row 0. A negative `first` is allowed, because earlier rows are not read. */
-static struct rows from_row(struct rows rows, int64_t first)
-{
-    for (int a = 0; a < GIVEN; a++)
-        rows.at[a] = (unsigned char *)((uintptr_t)rows.at[a] + (uintptr_t)first * (uintptr_t)rows.strides[a].row);
-    return rows;
-}
-
-
-/* Neighbouring sequences that a call extends together, piece by piece. They have equal lengths, equally many tokens in
-   their sums, and get equally many tokens. */
-struct growth {
-    struct call call; /* the call for the next piece */
-    struct version this;
-    struct rows given;    /* the rows of the next tokens */
-    struct sequence s;    /* describes each of the sequences */
-    int64_t b, count;     /* the number of the first sequence, and the number of sequences */
-    int64_t left, m;      /* left: tokens that are not appended yet; m: the tokens of the current piece */
-    int in_place, stores; /* in_place: the piece reads keys and values of the caller; stores: it stores earlier sums */
-};
-
-/* The arguments of a call that all its sequences share. */
-struct appending {
-    const struct version *extends;
-    const struct places *at;
-    int asked, threads; /* asked: the caller wants the rows of out */
-    unsigned char *work; /* the workspace of the threads */
-    const struct attn_pages *pages; /* or NULL */
-    struct rows page;               /* the rows in page 0 */
-    unsigned char *common; /* memory for keys that several sequences share, or NULL */
-};
-
-/* Returns the bytes of the workspace for the lists of growths and jobs, and for the sequences that have a page. */
-static size_t bytes_of_growths(const struct attn_problem *p)
-{
-    const size_t lists = whole_lines(bytes_times(sizeof(struct growth) + sizeof(struct job), p->batch));
-    if (p->pages) return bytes_plus(lists, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
-    return lists;
-}
-
-/* Returns the bytes of a page, or 0 for an error. */
-size_t softmax_slopes_page(const struct attn_problem *problem)
-{
-    struct state_header header;
-    const struct version this = extend_version(problem);
-    if (!problem || !problem->pages || describe(problem, &this, &header)) return 0;
-    const size_t bytes = bytes_of_page(problem, NULL);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-/* Returns the number of new tokens of sequence b. */
-static int64_t new_tokens_of(const struct attn_problem *p, int64_t b)
-{
-    return p->cu_seqlens ? p->cu_seqlens[b + 1] - p->cu_seqlens[b] : p->lengths ? p->lengths[b] : p->n_q;
-}
-
-/* Returns the distance from the first row of an array to the first new row of sequence b. */
-static int64_t before_sequence(const struct attn_problem *p, const struct attn_strides *s, int64_t b)
-{
-    return p->cu_seqlens ? p->cu_seqlens[b] * s->row : b * s->batch;
-}
-
-/* Begins to append n tokens to each of `count` sequences, beginning with sequence b. `whole` is the call of all
-   sequences. */
-static void begin_growth(struct growth *g, const struct call *whole, const struct appending *x, int64_t b,
-    int64_t count, int64_t n)
-{
-    struct call *const call = &g->call;
-    *call = *whole;
-    g->given = (struct rows){{(unsigned char *)(uintptr_t)call->k, (unsigned char *)(uintptr_t)call->v},
-        {in_bytes(call->p.k, sizeof *call->k), in_bytes(call->p.v, sizeof *call->v)}};
-    g->s = x->at->sequence[b];
-    g->s.draft = g->s.length;
-    g->b = b;
-    g->count = count;
-    g->left = n;
-    for (int a = 0; a < GIVEN; a++)
-        if (g->given.at[a]) g->given.at[a] += before_sequence(&call->p, &g->given.strides[a], b);
-    call->p.batch = count;
-    if (x->asked) {
-        call->q += before_sequence(&call->p, &call->p.q, b);
-        call->out += before_sequence(&call->p, &call->p.out, b);
-    }
-}
-
-/* Stores the rows of n tokens after the first `length` tokens in `to`,
-   from row to_row on. Keys are prepared and rows are
-   rounded first, if the state stores them so. Returns 0 or an error. */
-static int store_rows(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
-    int64_t length, int64_t n, const struct appending *x)
-{
-    (void)length;
-    (void)x;
-    for (int a = 0; a < COPIED; a++) remember(to, to_row, from, 0, n, a, call->p.batch);
-    return 0;
-}
-
-/* Stores the rows of a sequence's new tokens in its pages, and lets the call read them there. Returns 0 or an error. */
-static int fill_pages(struct growth *g, const struct appending *x)
-{
-    struct call *const call = &g->call;
-    const int64_t tokens = x->pages->tokens;
-    call->pages = x->pages;
-    call->page = x->pages->table + g->b * x->pages->row;
-    for (int64_t done = 0, n; done < g->left; done += n) {
-        const int64_t at = g->s.length + done, row = at % tokens;
-        const struct rows given = from_row(g->given, done);
-        struct rows page = x->page;
-        n = min(g->left - done, tokens - row);
-        for (int a = 0; a < ROW_ARRAYS; a++) page.at[a] += (size_t)call->page[at / tokens] * x->pages->bytes;
-        const int error = store_rows(&page, row, &given, call, at, n, x);
-        if (error) return error;
-    }
-    struct rows rows = x->page;
-    for (int a = 0; a < ROW_ARRAYS; a++) rows.strides[a].batch = 0; /* all sequences are in the same pages */
-    set_rows(call, &rows);
-    return 0;
-}
-
-/* Returns the number of pages that contain n tokens. */
-static int64_t pages_of(const struct attn_pages *g, int64_t n) { return (n + g->tokens - 1) / g->tokens; }
-
-/* The memory of an array, up to `end`. */
-struct span {
-    uintptr_t first, end;
-};
-
-static int overlap(struct span a, struct span b) { return a.first < b.end && b.first < a.end; }
-
-static struct span span_of(const void *memory, size_t bytes)
-{
-    const uintptr_t first = (uintptr_t)memory;
-    return (struct span){first, memory ? first + bytes : first};
-}
-
-/* An array of rows that extend reads or writes. */
-struct array_of_tokens {
-    const void *at;
-    const struct attn_strides *s;
-    int64_t heads, dim;
-};
-
-/* Returns the memory of the new rows of one head and sequence. */
-static struct span span_of_rows(const struct call *call, const struct array_of_tokens *a, int64_t b, int64_t head)
-{
-    const int64_t rows = new_tokens_of(&call->p, b), from = before_sequence(&call->p, a->s, b) + head * a->s->head;
-    if (!a->at || rows == 0) return span_of(NULL, 0);
-    return span_of((const float *)a->at + from, (size_t)((rows - 1) * a->s->row + a->dim) * sizeof(float));
-}
-
-/* Returns whether this memory is apart from the pages of all sequences. If it is only read, it may overlap pages that
-   are only read. */
-static int is_apart(const struct call *call, const struct places *at, struct span memory, int is_written)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct attn_pages *const g = p->pages;
-    if (!overlap(memory, span_of(g->base, (size_t)g->count * g->bytes))) return 1;
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length;
-        for (int64_t x = is_written || n == 0 ? 0 : length / g->tokens; x < min(pages_of(g, length + n), g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if ((n == 0 && !is_written) || page < 0 || page >= g->count) continue;
-            if (overlap(memory, span_of((const unsigned char *)g->base + (size_t)page * g->bytes, g->bytes))) return 0;
-        }
-    }
-    return 1;
-}
-
-/* Returns whether pages are apart from the other memory of a call. Rows that the call does not use do not count. */
-static int pages_apart(const struct call *call, const struct places *at, const void *workspace, size_t bytes)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct attn_pages *const g = p->pages;
-    const struct array_of_tokens array[] = {{call->q, &p->q, p->key_heads ? p->key_heads : p->heads, 64},
-        {call->k, &p->k, heads_of_keys(p), 64},
-        {call->v, &p->v, p->kv_heads, 64},
-        {call->out, &p->out, p->heads, 64}};
-    const int arrays = (int)(sizeof array / sizeof *array);
-    int apart = is_apart(call, at, span_of(g->table, (size_t)(p->batch * g->row) * sizeof *g->table), 0) &&
-        is_apart(call, at, span_of(at->header, (size_t)at->header->bytes), 1) &&
-        is_apart(call, at, span_of(workspace, bytes), 1);
-    for (int a = 0; a < arrays; a++)
-        for (int64_t b = 0; b < p->batch; b++)
-            for (int64_t h = 0; h < array[a].heads; h++)
-                apart &= is_apart(call, at, span_of_rows(call, &array[a], b, h), a == arrays - 1);
-    return apart;
-}
-
-/* Checks the pages of a call, before anything is written. For each page, `list` gets the sequence that writes it and
-   the last sequence that has it. Returns 0 or an error. */
-static int check_pages(const struct attn_problem *p, const struct places *at, int32_t *list)
-{
-    const struct attn_pages *const g = p->pages;
-    int32_t *const writer = list, *const reader = list + g->count;
-    memset(list, 0, (size_t)g->count * 2 * sizeof *list);
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t length = at->sequence[b].length, n = new_tokens_of(p, b);
-        if (n > 0 && pages_of(g, length + n) > g->row) return ATTN_ECAPACITY;
-        for (int64_t x = length / g->tokens; n > 0 && x < pages_of(g, length + n); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count || writer[page]) return ATTN_EPAGES;
-            writer[page] = (int32_t)b + 1;
-        }
-    }
-    for (int64_t b = 0; b < p->batch; b++) {
-        const int64_t n = new_tokens_of(p, b), length = at->sequence[b].length, end = pages_of(g, length + n);
-        const int64_t first = 0, last = 0;
-        for (int64_t x = 0; x < min(end, g->row); x++) {
-            const int32_t page = g->table[b * g->row + x];
-            if (page < 0 || page >= g->count) {
-                if (n > 0 && (x * g->tokens < first || (x + 1) * g->tokens > last)) return ATTN_EPAGES;
-                continue;
-            }
-            if (writer[page] && writer[page] != b + 1) return ATTN_EPAGES;
-            if (reader[page] == b + 1) return ATTN_EPAGES;
-            reader[page] = (int32_t)b + 1;
-        }
-    }
-    return 0;
-}
-
-/* Sets the sizes of the call for a piece of m tokens, and chooses its version. Returns 0 or an error. */
-static int choose_version(struct growth *g, const struct appending *x, int64_t m)
-{
-    struct call *const call = &g->call;
-    const struct sequence *const s = &g->s;
-    (void)x;
-    g->m = m;
-    call->p.n_q = x->asked ? m : 0;
-    call->p.n_k = s->length + m;
-    g->this = version(call->p.n_k, rows_of(&call->p), call->p.n_q);
-    if (!runs(&g->this)) return ATTN_EMACHINE;
-    return 0;
-}
-
-/* Prepares the call for the next tokens of a growth: as many as its state can take before other rows leave it.
-   Returns 0 or an error. */
-static int begin_piece(struct growth *g, const struct appending *x)
-{
-    const int64_t rows = x->at->header->rows, rewind = x->at->header->rewind;
-    const struct rows kept = rows_in(x->at, g->b);
-    struct call *const call = &g->call;
-    struct sequence *const s = &g->s;
-    int64_t m = g->left;
-    g->in_place = 0;
-    if (x->pages) {
-        const int error = fill_pages(g, x);
-        return error ? error : choose_version(g, x, m);
-    }
-    if (g->in_place) {
-        const struct rows numbered = from_row(g->given, -s->length);
-        set_rows(call, &numbered);
-    } else {
-        const int64_t needed = first_needed(s, rewind);
-        if (s->length - s->first + m > rows && needed > s->first) {
-            slide(&kept, g->count, needed - s->first, s->length - needed);
-            s->first = needed;
-        }
-        m = min(m, rows - (s->length - s->first));
-        const int error = store_rows(&kept, s->length - s->first, &g->given, call, s->length, m, x);
-        if (error) return error;
-        const struct rows numbered = from_row(kept, -s->first);
-        set_rows(call, &numbered);
-    }
-    return choose_version(g, x, m);
-}
-
-/* Counts the tokens of the piece that the call has computed, and makes the next tokens the new ones. */
-static void end_piece(struct growth *g, const struct appending *x)
-{
-    struct call *const call = &g->call;
-    struct sequence *const s = &g->s;
-    const int64_t m = g->m;
-    s->length += m;
-    g->left -= m;
-    count_summed(x->extends, s);
-    if (g->in_place) { /* copies the rows that later tokens need into the state */
-        const struct rows kept = rows_in(x->at, g->b);
-        s->first = first_needed(s, x->at->header->rewind);
-        const int64_t rows = s->length - s->first;
-        for (int a = 0; a < ROW_ARRAYS; a++)
-            remember(&kept, -row_before(a), &g->given, m - rows - row_before(a), rows + row_before(a), a, g->count);
-    }
-    for (int64_t k = 0; k < g->count; k++) x->at->sequence[g->b + k] = *s;
-    g->given = from_row(g->given, m);
-    if (!x->asked) return;
-    call->q += m * call->p.q.row;
-    call->out += m * call->p.out.row;
-}
-
-/* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
-static void sort_jobs(struct job *job, int64_t jobs)
-{
-    for (int64_t gap = jobs / 2; gap > 0; gap = gap > 2 ? gap * 5 / 11 : gap / 2)
-        for (int64_t k = gap; k < jobs; k++) {
-            const struct job moved = job[k];
-            int64_t to = k;
-            for (; to >= gap && job[to - gap].effort < moved.effort; to -= gap) job[to] = job[to - gap];
-            job[to] = moved;
-        }
-}
-
-/* Runs the calls of a list, so that all threads have about the same work. Each thread has `bytes` of workspace. */
-static int run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
-{
-    double all = 0;
-    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].this);
-    const struct attn_problem *const p = &job->call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
-    for (int64_t k = 0; k < jobs; k++) {
-        const int error = count_tasks(&job[k], threads);
-        if (error) return error;
-        job[k].effort /= (double)max(job[k].tasks, 1);
-    }
-    /* Threads share a task only if it takes long, because they have to wait for each other. */
-    for (int64_t k = 0; k < jobs && jobs > 1; k++)
-        if (job[k].this->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    sort_jobs(job, jobs);
-    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
-    in_threads(&work, work_on);
-    return 0;
-}
-/* ==== keys that several sequences share ==== */
-/* Sequences with the same beginning have the same pages there. The keys of such pages are summed in one call for the
-   rows of all these sequences, whole chunks at a time, before the call of each sequence. A row's sums have the same
-   order in both calls, so its bits do not depend on the other sequences. */
-
-/* A call that sums common keys, for a tile of rows of several sequences. */
-struct common_call {
-    struct call call;
-    struct version this;
-    int64_t position; /* of the queries: all keys of the call are before it */
-    struct place place[64];
-};
-
-/* The memory has room for this number of new tokens of each sequence, or for more tokens of some sequences. */
-enum { COMMON_TOKENS = 8 };
-
-/* Returns the bytes of the rows of all sequences. They do not depend on n_q: a workspace serves calls with any. */
-static size_t bytes_of_common_rows(const struct attn_problem *p)
-{
-    return bytes_times(bytes_times(COMMON_TOKENS * 832, p->heads), p->batch);
-}
-
-/* Returns the bytes for the rows of all sequences, the calls, and a list of sequences. */
-static size_t bytes_of_common(const struct attn_problem *p)
-{
-    if (!p->pages) return 0;
-    const size_t lists = sizeof(struct common_call) + sizeof(struct call *);
-    return whole_lines(bytes_plus(bytes_of_common_rows(p), bytes_times(lists, p->batch)));
-}
-
-/* Returns whether all rows of the sequence see the chunk, which is common_chunks or a later one. */
-static int has_chunk(const struct call *call, int64_t chunk, int64_t keys)
-{
-    return (chunk + 1) * keys <= call->common_end;
-}
-
-/* Returns whether a chunk of `keys` keys is in the same pages for both sequences. */
-static int in_same_pages(const struct call *a, const struct call *b, int64_t chunk, int64_t keys)
-{
-    const int64_t from = chunk * keys / a->pages->tokens, to = pages_of(a->pages, (chunk + 1) * keys);
-    return has_chunk(a, chunk, keys) && has_chunk(b, chunk, keys) &&
-        memcmp(a->page + from, b->page + from, (size_t)(to - from) * sizeof *a->page) == 0;
-}
-
-/* Returns the version that the sequence's call uses. */
-static const struct version *version_of(const struct call *call)
-{
-    return &((const struct growth *)(const void *)call)->this; /* `call` is the first member of struct growth */
-}
-
-/* Moves the sequences of list[1] … list[n - 1] that share the next chunk with *list to the front. Returns the number
-   of
-   sequences that share it, with *list. */
-static int64_t gather_sharers(struct call **list, int64_t n)
-{
-    const struct version *const this = version_of(*list);
-    int64_t sharers = 1;
-    for (int64_t k = 1; k < n; k++) {
-        struct call *const other = list[k];
-        if (other->common_chunks != (*list)->common_chunks || version_of(other)->common != this->common ||
-            !in_same_pages(*list, other, other->common_chunks, this->common_chunk))
-            continue;
-        list[k] = list[sharers];
-        list[sharers++] = other;
-    }
-    return sharers;
-}
-
-/* Lets sequences begin with a later chunk, if no other sequence shares the first chunk that all their rows see, but
-   another one begins with the later chunk. Their own earlier chunks are summed before. */
-static void align_beginnings(struct call *const *list, int64_t n)
-{
-    for (int64_t k = 0; k < n; k++) {
-        struct call *const call = list[k];
-        const struct version *const this = version_of(call);
-        int64_t first = INT64_MAX;
-        for (int64_t o = 0; o < n && this->common_range && first > call->common_chunks; o++)
-            if (o != k && version_of(list[o])->common == this->common &&
-                list[o]->common_chunks >= call->common_chunks &&
-                in_same_pages(call, list[o], list[o]->common_chunks, this->common_chunk))
-                first = min(first, list[o]->common_chunks);
-        if (first < INT64_MAX) call->common_chunks = first;
-    }
-}
-
-/* Adds the sequence's rows of a key/value head to `place`. Returns their number. */
-static int64_t add_places(struct place *place, const struct attn_problem *p)
-{
-    const int64_t rows = p->heads / p->kv_heads * p->n_q;
-    for (int64_t r = 0; r < rows; r++)
-        place[r] = (struct place){p->n_k - p->n_q, (int32_t)(r % p->n_q), (int32_t)(r / p->n_q)};
-    return rows;
-}
-
-/* Makes calls for the next chunks of sequences that share them. They end with the chunk from which some sequence has
-   other pages, or with which another sequence of the n in the list begins. Returns the number of calls. */
-static int64_t divide_sharers(struct call **list, int64_t sharers, int64_t n, int threads, struct common_call *made)
-{
-    const struct version *const this = version_of(*list);
-    const int64_t from = (*list)->common_chunks, kv_heads = (*list)->p.kv_heads;
-    int64_t to = from + 1, rows = 0, calls = 0, most_chunks = INT64_MAX;
-    for (int64_t k = sharers; k < n; k++)
-        if (!list[k]->common_begun && list[k]->common_chunks > from)
-            most_chunks = min(most_chunks, list[k]->common_chunks);
-    for (int same = 1; same && to < most_chunks; to += same)
-        for (int64_t k = 1; k < sharers && same; k++) same = in_same_pages(*list, list[k], to, this->common_chunk);
-    for (int64_t k = 0; k < sharers; k++) rows += list[k]->p.heads / kv_heads * list[k]->p.n_q;
-    /* Each thread should have a call. A call for fewer sequences reads the keys for too few rows. */
-    enum { FEWEST = 8 };
-    const int64_t parts = max((rows + this->common_rows - 1) / this->common_rows,
-        min((threads + kv_heads - 1) / kv_heads, sharers / FEWEST)),
-        most = (rows + parts - 1) / parts;
-    for (int64_t k = 0, next; k < sharers; k = next) {
-        struct common_call *const c = &made[calls++];
-        c->call = *list[k];
-        c->this = *this;
-        c->position = to * this->common_chunk;
-        struct attn_problem *const p = &c->call.p;
-        int64_t rows_of_call = 0;
-        p->n_q = 0;
-        for (next = k; next < sharers; next++) {
-            const int64_t more = list[next]->p.heads / kv_heads * list[next]->p.n_q;
-            if (next > k && rows_of_call + more > most) break;
-            rows_of_call += add_places(c->place + rows_of_call, &list[next]->p);
-            p->n_q += list[next]->p.n_q;
-        }
-        c->call.place = c->place;
-        c->this.head = this->common;
-        c->this.together = 0;
-        c->call.sharer = list + k;
-        c->call.sharers = next - k;
-        p->n_k = c->position;
-        p->query_start = &c->position;
-    }
-    return calls;
-}
-
-/* Sums the keys that several sequences share. `memory` has bytes_of_common bytes. Returns 0 or an error. */
-static int sum_common(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
-    const struct attn_problem *p, unsigned char *memory, size_t bytes)
-{
-    unsigned char *const end = memory + bytes_of_common_rows(p);
-    struct common_call *const made = (struct common_call *)(void *)end;
-    struct call **const list = (struct call **)(void *)(made + p->batch);
-    int64_t left = 0;
-    for (int64_t k = 0; k < growths; k++) {
-        struct call *const call = &growth[k].call;
-        const struct version *const this = &growth[k].this;
-        const int64_t rows = call->p.heads * call->p.n_q; /* at least two sequences should fit into a tile */
-        if (growth[k].left == 0 || !this->common || 2 * rows > this->common_rows * call->p.kv_heads) continue;
-        if ((int64_t)(end - memory) < rows * this->common_row) break;
-        int64_t range[2] = {0, INT64_MAX};
-        if (this->common_range) this->common_range(call, 0, range);
-        call->common = memory;
-        call->common_begun = 0;
-        call->common_chunks = (max(range[0], 0) + this->common_chunk - 1) / this->common_chunk;
-        call->common_end = min(range[1], call->p.n_k - call->p.n_q);
-        memory += rows * this->common_row;
-        list[left++] = call;
-    }
-    align_beginnings(list, left);
-    for (;;) {
-        int64_t calls = 0;
-        for (int64_t k = 0, sharers; k < left; k += sharers) {
-            sharers = gather_sharers(list + k, left - k);
-            if (sharers > 1)
-                calls += divide_sharers(list + k, sharers, left - k, x->threads, made + calls);
-            else {
-                list[k] = list[--left]; /* no other sequence has its next chunk */
-                sharers = 0;
-            }
-        }
-        if (calls == 0) return 0;
-        for (int64_t k = 0; k < calls; k++) job[k] = (struct job){.call = &made[k].call, .this = &made[k].this};
-        const int error = run_jobs(job, calls, x->threads, x->work, bytes);
-        if (error) return error;
-        for (int64_t k = 0; k < calls; k++)
-            for (int64_t n = 0; n < made[k].call.sharers; n++) {
-                made[k].call.sharer[n]->common_chunks = made[k].position / made[k].this.common_chunk;
-                made[k].call.sharer[n]->common_begun = 1;
-            }
-    }
-}
-
-size_t softmax_slopes_extend_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t bytes = bytes_times(bytes_of_extending(problem), threads_served(problem));
-    size_t all = bytes_plus(bytes, bytes_of_growths(problem));
-    all = bytes_plus(all, bytes_of_common(problem));
-    return bytes_fit(all) ? all : 0;
-}
-
-/* Appends the tokens of all growths. In each round, threads share the work of a piece of each growth. */
-static int grow(struct growth *growth, int64_t growths, struct job *job, const struct appending *x,
-    const struct attn_problem *p, size_t bytes)
-{
-    (void)p;
-    for (;;) {
-        int64_t jobs = 0, pieces = 0;
-        int error = 0;
-        for (int64_t k = 0; k < growths && !error; k++) {
-            if (growth[k].left == 0) continue;
-            error = begin_piece(&growth[k], x);
-            pieces++;
-        }
-        if (!error && pieces && x->common && x->asked) error = sum_common(growth, growths, job, x, p, x->common, bytes);
-        for (int64_t k = 0; k < growths && !error; k++) {
-            if (growth[k].left == 0) continue;
-            if (!x->asked) continue;
-            job[jobs++] = (struct job){.call = &growth[k].call, .this = &growth[k].this};
-        }
-        if (!error && jobs) error = run_jobs(job, jobs, x->threads, x->work, bytes);
-        if (error || !pieces) return error;
-        for (int64_t k = 0; k < growths; k++)
-            if (growth[k].left > 0) end_piece(&growth[k], x);
-    }
-}
-
-/* Returns whether the tokens of each sequence follow those of the previous one, and all are among the n_q rows. */
-static int in_one_row(const struct attn_problem *p)
-{
-    int ordered = p->cu_seqlens[0] >= 0;
-    for (int64_t b = 0; b < p->batch; b++) ordered &= p->cu_seqlens[b] <= p->cu_seqlens[b + 1];
-    return ordered && p->cu_seqlens[max(p->batch, 0)] <= p->n_q;
-}
-
-int softmax_slopes_extend(const struct attn_problem *problem, const struct softmax_slopes_params *params,
-    const float *q, const float *k, const float *v,
-    float *out, void *state,
-    void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER;
-    if (problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
-    struct attn_problem new_tokens = *problem;
-    new_tokens.n_k = problem->n_q;
-    if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    struct places at;
-    const struct version this = extend_version(problem);
-    int error = take_problem(&call, &new_tokens, attn_problem_check);
-    if (!error) error = open_state(problem, &this, state, &at);
-    if (error) return error;
-    if (problem->cu_seqlens && (problem->lengths || !in_one_row(problem))) return ATTN_EPROBLEM;
-    call.p.batch = problem->batch;
-    struct appending x = {.extends = &this, .at = &at};
-    int64_t tokens = 0;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    x.pages = problem->pages;
-    if (x.pages) {
-        if (!x.pages->base || !x.pages->table) return ATTN_EPOINTER;
-        if ((uintptr_t)x.pages->base % 64 || x.pages->bytes % 64) return ATTN_EALIGN;
-        if (x.pages->count < 0 || x.pages->row < 0 || x.pages->count > INT32_MAX ||
-            x.pages->bytes < bytes_of_page(&call.p, NULL))
-            return ATTN_EPAGES;
-        if (!bytes_fit(bytes_times(x.pages->bytes, x.pages->count)) ||
-            !bytes_fit(bytes_times(bytes_times(sizeof(int32_t), x.pages->row), call.p.batch)))
-            return ATTN_ESIZE;
-        x.page = rows_in_page(&call.p);
-    }
-    /* This limits the length of a sequence, so that the offset of each row of an array fits in int64_t. */
-    const int64_t row_strides[GIVEN] = {call.p.k.row, call.p.v.row};
-    int64_t widest = max(64, 64);
-    for (int a = 0; a < GIVEN; a++) widest = max(widest, row_strides[a]);
-    const int64_t most = INT64_MAX / 8 / widest;
-    for (int64_t b = 0; b < call.p.batch; b++) {
-        const int64_t n = new_tokens_of(problem, b), length = at.sequence[b].length;
-        if (n < 0 || n > call.p.n_q) return ATTN_EPROBLEM;
-        if (n > most - length) return ATTN_ESIZE;
-        if (n > call.p.capacity - length && !problem->pages) return ATTN_ECAPACITY;
-        tokens += n > 0;
-    }
-    if (tokens == 0 || call.p.heads == 0) return 0;
-    const int asked = call.q || call.out; /* without queries, the call only changes the state */
-    if ((asked && (!q || !out)) || !k || !v) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    if (problem->chunk_sums) return ATTN_EPROBLEM;
-    const size_t bytes = bytes_of_extending(problem);
-    size_t first = bytes_of_growths(problem);
-    x.asked = asked;
-    x.common = x.pages ? (unsigned char *)workspace + first : NULL;
-    first = bytes_plus(first, bytes_of_common(&call.p));
-    error = take_workspace(problem, workspace, first, bytes, &x.threads);
-    if (error) return error;
-    x.work = (unsigned char *)workspace + first;
-    struct growth *const growth = (struct growth *)workspace;
-    struct job *const job = (struct job *)(void *)(growth + call.p.batch);
-    if (x.pages) {
-        if (!pages_apart(&call, &at, workspace, first + bytes * (size_t)x.threads)) return ATTN_EPOINTER;
-        unsigned char *const lists = (unsigned char *)workspace + bytes_of_growths(problem);
-        error = check_pages(problem, &at,
-            (int32_t *)(void *)(lists - whole_lines(bytes_times(2 * sizeof(int32_t), x.pages->count))));
-        if (error) return error;
-    }
-    int64_t growths = 0;
-    for (int64_t b = 0, end; b < call.p.batch; b = end) {
-        const int64_t n = new_tokens_of(problem, b);
-        end = b + 1;
-        while (end < call.p.batch && !problem->cu_seqlens && !problem->pages && new_tokens_of(problem, end) == n &&
-            memcmp(&at.sequence[end], &at.sequence[b], sizeof *at.sequence) == 0)
-            end++;
-        if (n > 0) begin_growth(&growth[growths++], &call, &x, b, end - b, n);
-    }
-    error = grow(growth, growths, job, &x, &call.p, bytes);
-    at.header->check = check_of(&at);
-    return error;
-}
-
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_STEPS 288
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"slope", ATTN_F32, 1, {ATTN_HEADS}, offsetof(struct softmax_slopes_params, slope), 0,
         offsetof(struct softmax_slopes_strides, slope), 0, 0, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return softmax_slopes_params_init((struct softmax_slopes_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_NONE}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "slope", .access = {ACCESS_READ, ACCESS_NONE}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {-1, 0, -1}},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_slopes_few_v4, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 16, .of_pair = 128,
+         .shared = 49920, .slot = 16896, .slots = 4, .together = 1, .common = softmax_slopes_few_common_v4,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832, .common_range = softmax_slopes_few_range_v4},
+    {.role = RUN_FORWARD,
+     .rows = softmax_slopes_rows_v4, .tile = 64, .own = 302080, .of_pair = 128},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_slopes_few_v3, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 8, .of_pair = 128,
+         .shared = 49920, .slot = 16896, .slots = 4, .together = 1, .common = softmax_slopes_few_common_v3,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832, .common_range = softmax_slopes_few_range_v3},
+    {.role = RUN_FORWARD,
+     .rows = softmax_slopes_rows_v3, .tile = 64, .own = 302080, .of_pair = 128},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_slopes_few_any, .tile = 0, .own = 102656, .few_rows = 64, .lanes = 4, .of_pair = 128,
+         .shared = 49920, .slot = 16896, .slots = 4, .together = 1, .common = softmax_slopes_few_common_any,
+         .common_rows = 64, .common_chunk = 1024, .common_row = 832, .common_range = softmax_slopes_few_range_any},
+    {.role = RUN_FORWARD,
+     .rows = softmax_slopes_rows_any, .tile = 64, .own = 302080, .of_pair = 128},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+static const struct kept_array kept_array[] = {
+    {ARRAY_k, 256, 1, 0, 0},
+    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "softmax_slopes", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct softmax_slopes_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct softmax_slopes_params, strides),
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+    .decodes = 1,
+    .by_capacity = 1,
+    .terms_move = 1,
+    .paged = 1,
+    .rows_move = 1,
+    .read_back = -1,
+    .rows_kept = 255,
+    .common_row = 832,
+    .fingerprint = UINT64_C(0xfe0ccf60852989e9),
+    .kept_array = kept_array, .kept_arrays = 2, .given = 2, .sums = 2,
+};
+
+/* ==== the interface ==== */
+size_t softmax_slopes_params_size(void) { return attn_call_params_size(&kernel); }
+int softmax_slopes_params_init(struct softmax_slopes_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t softmax_slopes_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+size_t softmax_slopes_state(const struct attn_problem *problem) { return attn_call_state(&kernel, problem); }
+int softmax_slopes_state_init(const struct attn_problem *problem, void *state)
+{
+    return attn_call_state_init(&kernel, problem, state);
+}
+size_t softmax_slopes_page(const struct attn_problem *problem) { return attn_call_page(&kernel, problem); }
+size_t softmax_slopes_extend_workspace(const struct attn_problem *problem)
+{
+    return attn_call_extend_workspace(&kernel, problem);
+}
+int64_t softmax_slopes_state_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    return attn_call_state_length(&kernel, problem, state, sequence);
+}
+int64_t softmax_slopes_state_min_length(const struct attn_problem *problem, const void *state, int64_t sequence)
+{
+    return attn_call_state_min_length(&kernel, problem, state, sequence);
+}
+int softmax_slopes_state_truncate(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length)
+{
+    return attn_call_state_truncate(&kernel, problem, state, sequence, length);
+}
+int softmax_slopes_state_copy(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+    int64_t from_sequence)
+{
+    return attn_call_state_copy(&kernel, problem, to, to_sequence, from, from_sequence);
+}
+int softmax_slopes_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+    int64_t count)
+{
+    return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
+}
+int softmax_slopes_state_fold(const struct attn_problem *problem, void *left, const void *right)
+{
+    return attn_call_state_fold(&kernel, problem, left, right);
+}
+int softmax_slopes_forward(const struct attn_problem *problem, const struct softmax_slopes_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return softmax_slopes_forward(problem, (const struct softmax_slopes_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, void *out, void *state,
-    void *workspace)
+int softmax_slopes_extend(const struct attn_problem *problem, const struct softmax_slopes_params *params,
+    const float *q, const float *k, const float *v,
+    float *out, void *state, void *workspace)
 {
-    return softmax_slopes_extend(problem, (const struct softmax_slopes_params *)params, (const float *)q,
-        (const float *)k, (const float *)v, (float *)out, state, workspace);
+    return attn_call_extend(&kernel, problem, params, (const void *const[]){q, k, v, out}, state, workspace);
 }
-
+static int extend_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, void *out, void *state, void *workspace)
+{
+    return attn_call_extend(&kernel, problem, params, (const void *const[]){q, k, v, out}, state, workspace);
+}
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+static int64_t state_chunk(const struct attn_problem *problem) { return attn_call_state_chunk(&kernel, problem); }
+static int state_part(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
+    const struct attn_problem *part_problem, void *part, int back)
+{
+    return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
+}
 const struct attn_kernel softmax_slopes_kernel = {
     .name = "softmax_slopes", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_slopes_params),
-    .params_size = softmax_slopes_params_size, .params_init = params_init_any, .workspace = softmax_slopes_workspace,
-    .forward = forward_any,
-    .state = softmax_slopes_state, .state_init = softmax_slopes_state_init,
-        .extend_workspace = softmax_slopes_extend_workspace,
-    .extend = extend_any, .state_length = softmax_slopes_state_length,
-        .state_min_length = softmax_slopes_state_min_length,
-    .state_truncate = softmax_slopes_state_truncate, .state_copy = softmax_slopes_state_copy,
-    .state_fold = softmax_slopes_state_fold, .page = softmax_slopes_page,
+    .params_size = softmax_slopes_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = softmax_slopes_workspace,
+    .state = softmax_slopes_state,
+    .state_init = softmax_slopes_state_init,
+    .page = softmax_slopes_page,
+    .extend_workspace = softmax_slopes_extend_workspace,
+    .state_length = softmax_slopes_state_length,
+    .state_min_length = softmax_slopes_state_min_length,
+    .state_truncate = softmax_slopes_state_truncate,
+    .state_copy = softmax_slopes_state_copy,
     .state_keep = softmax_slopes_state_keep,
+    .state_fold = softmax_slopes_state_fold,
+    .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_slopes_params, strides), .strides_bytes = sizeof(struct softmax_slopes_strides),
-    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
-    .state_chunk = state_chunk, .state_part = state_part,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

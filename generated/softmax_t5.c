@@ -33,18 +33,1398 @@
      generic    quadratic tiles of 64 queries and 288 keys; 418304 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 191488 bytes of workspace per thread
 
-   Contents; each section begins with ====. "generic" has the simplest code, so read it first.
-     (top)      struct call, and what all targets share
-     x86-64-v4  softmax_t5_rows_v4, softmax_t5_few_v4, softmax_t5_saved_v4, softmax_t5_row_sums_v4,
-     softmax_t5_dq_sums1_v4, softmax_t5_dk_dv_v4, softmax_t5_totals1_v4
-     x86-64-v3  softmax_t5_rows_v3, softmax_t5_few_v3, softmax_t5_saved_v3, softmax_t5_row_sums_v3,
-     softmax_t5_dq_sums1_v3, softmax_t5_dk_dv_v3, softmax_t5_totals1_v3
-     generic    softmax_t5_rows_any, softmax_t5_few_any, softmax_t5_saved_any, softmax_t5_row_sums_any,
-     softmax_t5_dq_sums1_any, softmax_t5_dk_dv_any, softmax_t5_totals1_any
-     choice     the version that this machine runs
+   Contents:
+     loops      softmax_t5_rows, softmax_t5_few, softmax_t5_saved, softmax_t5_row_sums, softmax_t5_dq_sums1,
+     softmax_t5_dk_dv, softmax_t5_totals1
+     targets    x86-64-v4, x86-64-v3, generic
+     tables     arrays and programs, for the functions of attnrt that call the loops
      interface  softmax_t5_workspace, softmax_t5_forward, softmax_t5_backward, softmax_t5_kernel
+   The file includes itself, so that the loops are compiled once for each target. T(name) is a name with the target's
+   suffix, LANES the elements of its vectors, and OF(…) a number for each target.
 
    Compile with: cc -O2 -fopenmp softmax_t5.c … -lattnrt -lm */
+#ifdef SECTION
+#include <attnrt/kernel/vector.h>
+#include <attnrt/kernel/elementary.h>
+#include <attnrt/kernel/product.h>
+
+#define S(name) T(name)
+#define AT_ONCE 16
+#if OF(1, 0, 1)
+#define EARLY 1
+#endif
+#define EARLY_FOR_SEVERAL OF(32, 32, 64)
+#define SEVERAL_FROM OF(9, 2, 2)
+#if OF(1, 0, 0)
+#define SOONER 1
+#endif
+#include <attnrt/kernel/stored.h>
+
+/* The functions for the products below. Each calls dot or a similar function with constants. */
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, result, result_row, /*result_width=*/64, results);
+}
+TARGET APART void T(dot1)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    const float *factor, float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot2)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
+    int64_t early)
+#else
+TARGET APART void T(dot2)(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
+#endif
+#if OF(0, 1, 0)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
+#endif
+#if OF(0, 0, 1)
+    T(dot_along)(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64);
+#endif
+}
+#if OF(1, 0, 0)
+TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+    int64_t early)
+#else
+TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+#endif
+{
+#if OF(1, 0, 0)
+    T(dot_fetched)(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
+#endif
+#if OF(0, 1, 0)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
+#endif
+#if OF(0, 0, 1)
+    T(dot_fetched)(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
+        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
+#endif
+}
+TARGET APART void T(dot4)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET APART void T(dot5)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *next, int64_t next_row)
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
+        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
+}
+TARGET APART void T(dot6)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_t5_rows)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const table_array = (const float *)call->array[ARRAY_table_array].at + g * members *
+        call->array[ARRAY_table_array].stride[0] + m * call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_1 = call->array[ARRAY_table_array].stride[1];
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
+        * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
+        (g * members + m)) * call->p.n_q : NULL;
+    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
+    float *const table_at_kept = (float *)(void *)(work + 154688); /* [(LANES + 65888) differences] */
+    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* q_tile = q_tile * 1.442695f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 1.442695f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    /* sum = 0.0f; sum_compensation = 0.0f */
+    for (int64_t e = 0; e < 64; e++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(sum + e * 80 + i, T(splat)(0.0f));
+            T(store)(sum_compensation + e * 80 + i, T(splat)(0.0f));
+        }
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + (LANES + 352), 1 - n_k, n_q + n_k + (LANES + 352), 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+#if OF(1, 0, 0)
+            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+            if (difference_3680 >= difference_3681) continue;
+#endif
+#if OF(0, 1, 0)
+            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+            if (difference_3600 >= difference_3601) continue;
+#endif
+#if OF(0, 0, 1)
+            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+            if (difference_3560 >= difference_3561) continue;
+#endif
+            /* table_at = table_array, at computed subscripts */
+#if OF(1, 0, 0)
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 1, 0)
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 0, 1)
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + (LANES + 352));
+        /* score = score + (table_at * 1.442695f); row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+            T(vec) row_max_in[OF(4, 2, 2)];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                row_max_in[vector] = T(load)(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                    const T(vec) score_0 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new1 = score_0 + (T(load)(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
+                        1.442695f);
+                    T(store)(score + j * 80 + i, score_new1);
+                    row_max_in[vector] = T(max)(row_max_in[vector], score_new1);
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                T(store)(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_2 = T(load)(old_max + i);
+            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new3);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new3);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new3);
+        }
+        /* score = exp2(score - row_max); row_sum += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_5 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_4 = T(load)(score + j * 80 + i);
+                const T(vec) score_new6 = T(exp2)(score_4 - row_max_5);
+                T(store)(score + j * 80 + i, score_new6);
+                row_sum_in += score_new6;
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+    }
+    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_7 = T(load)(row_sum + i);
+        const T(mask) t_8 = row_sum_7 == 0.0f;
+        const T(vec) t_9 = 1.0f / row_sum_7;
+        for (int64_t e = 0; e < 64; e++) {
+            T(store)(sum + e * 80 + i, T(pick)(t_8, T(splat)(0.0f), T(load)(sum + e * 80 + i) * t_9));
+        }
+    }
+    if (saved_0) {
+        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_sum_10 = T(load)(row_sum + i);
+            T(store)(row_sum + i, T(pick)(row_sum_10 == 0.0f, T(splat)(0.0f),
+                (T(log)(row_sum_10) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+        }
+    }
+    /* out = sum, transposed back */
+    T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
+    if (saved_0) {
+        /* saved_0 = row_sum */
+        for (int64_t i = 0; i < i1 - i0; i++)
+            saved_0[(i0 + i)] = row_sum[i];
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_t5_few_begin)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    /* query_turned = q * 1.442695f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                T(store)(query_turned + r * 64 + d, T(load)(q + r / n_q * q_head + r % n_q * q_row + d) * 1.442695f);
+            }
+        }
+    }
+}
+
+/* Initialises the states: they contain no keys yet. */
+TARGET APART void T(softmax_t5_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r += LANES) {
+        T(store)(carried_max + r, T(splat)(-FLT_MAX));
+        T(store)(carried_sum + r, T(splat)(0.0f));
+        T(store)(carried_sum_compensation + r, T(splat)(0.0f));
+    }
+    /* carried = 0.0f; carried_compensation = 0.0f */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(carried + r * 64 + e, T(splat)(0.0f));
+                T(store)(carried_compensation + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+}
+
+/* Sums the keys of a chunk, from zero, into its slot. */
+TARGET APART void T(softmax_t5_few_keys)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunk = iteration;
+    const int64_t chunk0 = part->chunk0;
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const table_array = (const float *)call->array[ARRAY_table_array].at + g * members *
+        call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_0 = call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_1 = call->array[ARRAY_table_array].stride[1];
+    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const table_at = (float *)(void *)(part->work + 37120); /* [r: 64, j: 128 of 144] */
+    /* state_max = -FLT_MAX; state_sum = 0.0f */
+    for (int64_t r = 0; r < rows; r += LANES) {
+        T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
+        T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(splat)(0.0f));
+    }
+    /* state = 0.0f */
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e, T(splat)(0.0f));
+            }
+        }
+    }
+    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+        const int64_t j1 = min(j0 + 128, j_end);
+        /* score[r][j] = sum over d of query_turned * k */
+#if OF(1, 0, 0)
+        T(dot2)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0);
+#else
+        T(dot2)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
+#endif
+        /* old_max = state_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 4224 + r));
+        }
+        /* table_at = table_array, at computed subscripts */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
+                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
+                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
+                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
+                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+            for (int64_t j = j1 - j0; j < round_up(j1 - j0, LANES); j++) table_at[r * 144 + j] = 0;
+        }
+        /* score = score + (table_at * 1.442695f) */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(score + r * 144 + j, T(load)(score + r * 144 + j) + (T(load)(table_at + r * 144 + j) *
+                    1.442695f));
+            }
+        }
+        /* state_max max= score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lanes_max = T(splat)(-INFINITY);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
+                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            }
+            const float largest = T(lane_max)(lanes_max);
+            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
+        }
+        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const T(vec) old_max_0 = T(load)(old_max + r);
+            const T(vec) old_max_new1 = T(exp2)(old_max_0 - T(load)(state_max + (chunk - chunk0) * 4224 + r));
+            T(store)(old_max + r, old_max_new1);
+            T(store)(state_sum + (chunk - chunk0) * 4224 + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                old_max_new1);
+        }
+        /* score = exp2(score - state_max) */
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            for (int64_t r = 0; r < rows; r++) {
+                T(store)(score + r * 144 + j, T(exp2)(T(load)(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
+                    + r])));
+            }
+        }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 4224 + r] += total;
+        }
+        /* state = state * old_max */
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    T(store)(state + (chunk - chunk0) * 4224 + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
+                }
+            }
+        }
+        /* state[r][e] += sum over j of score * v */
+#if OF(1, 0, 0)
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, attn_is_intel() ? 16 : 0);
+#else
+        T(dot3)(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
+#endif
+    }
+}
+
+/* Folds the slots of the current chunks, in order, for some elements of the states. */
+TARGET APART void T(softmax_t5_few_fold)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    (void)task;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk1 = part->chunk1;
+    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
+        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
+           slot_factor = exp2(state_ ... */
+        for (int64_t r = r0; r < r1; r += LANES) {
+            const T(vec) carried_max_2 = T(load)(carried_max + r);
+            const T(vec) before_max_new3 = carried_max_2;
+            const T(vec) state_max_4 = T(load)(state_max + (chunk - chunk0) * 4224 + r);
+            const T(vec) carried_max_new5 = T(max)(T(load)(carried_max + r), state_max_4);
+            T(store)(carried_max + r, carried_max_new5);
+            const T(vec) carried_factor_new6 = T(exp2)(before_max_new3 - carried_max_new5);
+            T(store)(carried_factor + r, carried_factor_new6);
+            const T(vec) slot_factor_new7 = T(exp2)(state_max_4 - carried_max_new5);
+            T(store)(slot_factor + r, slot_factor_new7);
+            const T(vec) carried_sum_8 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_8 * carried_factor_new6);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new6);
+            T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 4224 + r) *
+                slot_factor_new7, T(splat)(1));
+        }
+        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
+           carried_factor; carried += s ... */
+        for (int64_t r = r0; r < r1; r++) {
+            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                    const T(vec) carried_9 = T(load)(carried + r * 64 + e);
+                    const float carried_factor_10 = carried_factor[r];
+                    T(store)(carried + r * 64 + e, carried_9 * carried_factor_10);
+                    T(store)(carried_compensation + r * 64 + e, T(load)(carried_compensation + r * 64 + e) *
+                        carried_factor_10);
+                    T(add)(carried + r * 64 + e, carried_compensation + r * 64 + e,
+                        T(load)(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], T(splat)(1));
+                }
+            }
+        }
+    }
+}
+
+/* Processes a tile of queries: reads the states. */
+TARGET APART void T(softmax_t5_few_queries)(const struct call *call, int64_t task, const struct part *part,
+    int64_t iteration)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
+    const int64_t g = task % kv_heads;
+    const int64_t b = task / kv_heads;
+    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
+        call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const int64_t out_head = call->array[ARRAY_out].strides.head;
+    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
+    for (int64_t r = r0; r < r1; r++) {
+        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                const float carried_sum_11 = carried_sum[r];
+                T(store)(result + r * 64 + e, (carried_sum_11 == 0.0f) ? T(splat)(0.0f) : T(load)(carried + r * 64 + e)
+                    * (1.0f / carried_sum_11));
+            }
+        }
+    }
+    /* out = result */
+    for (int64_t r = r0; r < r1; r++)
+        for (int64_t e = 0; e < 64; e++)
+            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
+}
+
+/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+TARGET static void T(softmax_t5_few)(const struct call *call, int64_t task, struct part *part)
+{
+    const int64_t n_k = call->p.n_k;
+    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
+    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
+        T(softmax_t5_few_begin)(call, task, part, iteration);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_t5_few_begin_2)(call, task, part, iteration);
+    synchronise(part);
+    const int64_t first = 0;
+    const int64_t length = segment_length(part, chunks - first);
+    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
+        part->chunk0 = first + segment * length;
+        part->chunk1 = min(part->chunk0 + length, chunks);
+        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
+            T(softmax_t5_few_keys)(call, task, part, iteration);
+        for (int64_t group = 0; group < 16; group++) {
+            await_segment(part, group, segment);
+            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
+            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
+                T(softmax_t5_few_fold)(call, task, part, iteration);
+            pass_segment(part, group, segment);
+        }
+    }
+    part->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(part);
+    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
+        T(softmax_t5_few_queries)(call, task, part, iteration);
+    synchronise(part);
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_t5_saved)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
+        call->sharing * members + m) * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const table_array = (const float *)call->array[ARRAY_table_array].at + g * members *
+        call->array[ARRAY_table_array].stride[0] + m * call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_1 = call->array[ARRAY_table_array].stride[1];
+    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
+    float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m)) *
+        call->p.n_q;
+    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
+    float *const table_at_kept = (float *)(void *)(work + 113728); /* [(LANES + 65888) differences] */
+    /* q_tile = q, with zeros beyond the last row */
+    T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
+    /* q_tile = q_tile * 1.442695f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 1.442695f);
+        }
+    }
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(row_max + i, T(splat)(-FLT_MAX));
+        T(store)(row_sum + i, T(splat)(0.0f));
+        T(store)(row_sum_compensation + i, T(splat)(0.0f));
+    }
+    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
+        const int64_t j1 = min(j0 + 288, j_end);
+        /* score[j][i] = sum over d of k * q_tile */
+        T(dot4)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
+        /* old_max = row_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max + i, T(load)(row_max + i));
+        }
+        /* the elements of table_at that this thread has for the head */
+        const int64_t table_at_first = i0 - j1 + 1;
+        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+            table_at_first + (LANES + 352), 1 - n_k, n_q + n_k + (LANES + 352), 65536);
+        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+#if OF(1, 0, 0)
+            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+            if (difference_3680 >= difference_3681) continue;
+#endif
+#if OF(0, 1, 0)
+            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+            if (difference_3600 >= difference_3601) continue;
+#endif
+#if OF(0, 0, 1)
+            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+            if (difference_3560 >= difference_3561) continue;
+#endif
+            /* table_at = table_array, at computed subscripts */
+#if OF(1, 0, 0)
+            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 1, 0)
+            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 0, 1)
+            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
+                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
+                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
+                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
+                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+        }
+        extend_known(table_at_known, table_at_first, table_at_first + (LANES + 352));
+        /* score = score + (table_at * 1.442695f); row_max max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+            T(vec) row_max_in[OF(4, 2, 2)];
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                row_max_in[vector] = T(load)(row_max + i);
+            }
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                    const T(vec) score_0 = T(load)(score + j * 80 + i);
+                    const T(vec) score_new1 = score_0 + (T(load)(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
+                        1.442695f);
+                    T(store)(score + j * 80 + i, score_new1);
+                    row_max_in[vector] = T(max)(row_max_in[vector], score_new1);
+                }
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                T(store)(row_max + i, row_max_in[vector]);
+            }
+        }
+        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+           row_sum_compensation = row_sum_compensation * old_max */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_2 = T(load)(old_max + i);
+            const T(vec) old_max_new3 = T(exp2)(old_max_2 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new3);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new3);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new3);
+        }
+        /* row_sum += exp2(score - row_max) */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_4 = T(load)(row_max + i);
+            T(vec) row_sum_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                row_sum_in += T(exp2)(T(load)(score + j * 80 + i) - row_max_4);
+            }
+            T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+        }
+    }
+    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        const T(vec) row_sum_5 = T(load)(row_sum + i);
+        T(store)(row_sum + i, T(pick)(row_sum_5 == 0.0f, T(splat)(0.0f),
+            (T(log)(row_sum_5) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+    }
+    /* saved_0 = row_sum */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        saved_0[(i0 + i)] = row_sum[i];
+}
+
+/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_t5_row_sums)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
+        i1 = min(i0 + 64, n_q);
+    const int64_t m = task / tiles % members;
+    const int64_t g = task / tiles / members % kv_heads;
+    const int64_t b = task / tiles / members / kv_heads;
+    const float *const out = (const float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g *
+        members + m) * call->array[ARRAY_out].strides.head;
+    const int64_t out_row = call->array[ARRAY_out].strides.row;
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
+        * members + m) * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
+    float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
+    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
+    /* out_tile = out, with zeros beyond the last row */
+    T(transpose_padded)(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, LANES);
+    /* dout_tile = dout, with zeros beyond the last row */
+    T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, LANES);
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(result + i, T(splat)(0.0f));
+    }
+    /* result += dout_tile * neg(out_tile) */
+    for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+        T(vec) result_in[OF(4, 2, 2)];
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            result_in[vector] = (T(vec)){0};
+        }
+        for (int64_t e = 0; e < 64; e++) {
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                result_in[vector] += T(load)(dout_tile + e * 80 + i) * (-T(load)(out_tile + e * 80 + i));
+            }
+        }
+        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+            T(store)(result + i, T(load)(result + i) + result_in[vector]);
+        }
+    }
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
+TARGET static void T(softmax_t5_dq_sums1)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const q = (const float *)call->array[ARRAY_q].at + (g / call->sharing * members + m) *
+        call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_batch = call->array[ARRAY_q].strides.batch;
+    const float *const k = (const float *)call->array[ARRAY_k].at + g / call->sharing *
+        call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const int64_t k_batch = call->array[ARRAY_k].strides.batch;
+    const float *const v = (const float *)call->array[ARRAY_v].at + g * call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const int64_t v_batch = call->array[ARRAY_v].strides.batch;
+    const float *const table_array = (const float *)call->array[ARRAY_table_array].at + g * members *
+        call->array[ARRAY_table_array].stride[0] + m * call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_1 = call->array[ARRAY_table_array].stride[1];
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + (g * members + m) *
+        call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_batch = call->array[ARRAY_dout].strides.batch;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (g * members + m) * call->p.n_q;
+    const int64_t row_0_batch = call->p.heads * call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
+    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
+    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
+    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
+    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
+    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + (g * members + m) *
+        call->array[ARRAY_dq].strides.head : NULL;
+    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
+    const int64_t dq_batch = call->array[ARRAY_dq].strides.batch;
+    float *const partial_0 = call->array[ARRAY_partial_0].at ? (float *)call->array[ARRAY_partial_0].at + ((g * members
+        + m) * 16 + unit16) * 32 : NULL;
+    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
+    float *const table_at_kept = (float *)(void *)(work + 241472); /* [(LANES + 65744) differences] */
+    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
+    float *const subscript_kept = (float *)(void *)(work + 504576); /* [(LANES + 65744) differences] */
+    if (partial_0) {
+        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += LANES) {
+            T(store)(unit_sum + table_axis_2, T(splat)(0.0f));
+            T(store)(unit_sum_compensation + table_axis_2, T(splat)(0.0f));
+        }
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
+            const int64_t i1 = min(i0 + 64, i_end);
+            /* q_tile = q, with zeros beyond the last row */
+            T(transpose_padded)(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
+            /* dout_tile = dout, with zeros beyond the last row */
+            T(transpose_padded)(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
+            /* saved_0_tile = saved_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+            /* row_0_tile = row_0, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
+            /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(q_tile + d * 80 + i, T(load)(q_tile + d * 80 + i) * 1.442695f);
+                    T(store)(sum + d * 80 + i, T(splat)(0.0f));
+                    T(store)(sum_compensation + d * 80 + i, T(splat)(0.0f));
+                }
+            }
+            if (partial_0) {
+                /* row_sum = 0.0f; row_sum_compensation = 0.0f */
+                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        T(store)(row_sum + table_axis_2 * 80 + i, T(splat)(0.0f));
+                        T(store)(row_sum_compensation + table_axis_2 * 80 + i, T(splat)(0.0f));
+                    }
+                }
+            }
+            for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
+                const int64_t j1 = min(j0 + 144, j_end);
+                /* score[j][i] = sum over d of k * q_tile */
+                T(dot4)(round_up(i1 - i0, LANES), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
+                /* score_2[j][i] = sum over e of v * dout_tile */
+                T(dot5)(round_up(i1 - i0, LANES), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
+                    k + b * k_batch + j0 * k_row, k_row);
+                /* the elements of table_at that this thread has for the head */
+                const int64_t table_at_first = i0 - j1 + 1;
+                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                    table_at_first + (LANES + 208), 1 - n_k, n_q + n_k + (LANES + 208), 65536);
+                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+#if OF(1, 0, 0)
+                    const int64_t difference_2240 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2241 = above ? 224 : table_at_known->from - table_at_first;
+                    if (difference_2240 >= difference_2241) continue;
+#endif
+#if OF(0, 1, 0)
+                    const int64_t difference_2160 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2161 = above ? 216 : table_at_known->from - table_at_first;
+                    if (difference_2160 >= difference_2161) continue;
+#endif
+#if OF(0, 0, 1)
+                    const int64_t difference_2120 = above ? table_at_known->to - table_at_first : 0;
+                    const int64_t difference_2121 = above ? 212 : table_at_known->from - table_at_first;
+                    if (difference_2120 >= difference_2121) continue;
+#endif
+                    /* table_at = table_array, at computed subscripts */
+#if OF(1, 0, 0)
+                    for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                        difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 1, 0)
+                    for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                        difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 0, 1)
+                    for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                        difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
+                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0
+                        <= (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
+                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
+                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+                }
+                extend_known(table_at_known, table_at_first, table_at_first + (LANES + 208));
+                /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
+                   weight_3 = score_2 * score */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) saved_0_tile_1 = T(load)(saved_0_tile + i);
+                    const T(vec) row_0_tile_4 = T(load)(row_0_tile + i);
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        const T(vec) score_0 = T(load)(score + j * 80 + i);
+                        const T(vec) score_new2 = T(exp2)((score_0 + (T(load)(table_at + ((i0 + i) - (j0 + j) - (i0 -
+                            j1) - 1)) * 1.442695f)) - saved_0_tile_1);
+                        T(store)(score + j * 80 + i, score_new2);
+                        const T(vec) score_2_3 = T(load)(score_2 + j * 80 + i);
+                        const T(vec) score_2_new5 = score_2_3 + row_0_tile_4;
+                        T(store)(score_2 + j * 80 + i, score_2_new5);
+                        T(store)(weight_3 + j * 80 + i, score_2_new5 * score_new2);
+                    }
+                }
+                if (dq) {
+                    /* sum[d][i] += sum over j of k * weight_3 */
+                    T(dot6)(round_up(i1 - i0, LANES), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
+                        sum_compensation);
+                }
+                /* the elements of subscript that this thread has for the head */
+                const int64_t subscript_first = i0 - j1 + 1;
+                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + (LANES + 208),
+                    1 - n_k, n_q + n_k + (LANES + 208), 65536);
+                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
+                if (partial_0) {
+                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
+                        and those above */
+#if OF(1, 0, 0)
+                        const int64_t difference_2240 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2241 = above ? 224 : subscript_known->from - subscript_first;
+                        if (difference_2240 >= difference_2241) continue;
+                        /* subscript = max(min(select((((difference_224 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_224 + (lo ... */
+#endif
+#if OF(0, 1, 0)
+                        const int64_t difference_2160 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2161 = above ? 216 : subscript_known->from - subscript_first;
+                        if (difference_2160 >= difference_2161) continue;
+                        /* subscript = max(min(select((((difference_216 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_216 + (lo ... */
+#endif
+#if OF(0, 0, 1)
+                        const int64_t difference_2120 = above ? subscript_known->to - subscript_first : 0;
+                        const int64_t difference_2121 = above ? 212 : subscript_known->from - subscript_first;
+                        if (difference_2120 >= difference_2121) continue;
+                        /* subscript = max(min(select((((difference_212 + (lo() - hi())) + query_start) + 2) <= 0, 16,
+                           0) + select(((((difference_212 + (lo ... */
+#endif
+                        const int64_t t_6 = i0 - j1;
+#if OF(1, 0, 0)
+                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
+                            difference_224 += 16) {
+                            const T(ints) t_7 = ((difference_224 + T(lane)) + t_6) + query_start;
+#endif
+#if OF(0, 1, 0)
+                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
+                            difference_216 += 8) {
+                            const T(ints) t_7 = ((difference_216 + T(lane)) + t_6) + query_start;
+#endif
+#if OF(0, 0, 1)
+                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
+                            difference_212 += 4) {
+                            const T(ints) t_7 = ((difference_212 + T(lane)) + t_6) + query_start;
+#endif
+                            const T(ints) t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
+                            T(wide) t_9 = __builtin_convertvector(t_8, T(wide)) * 0.125;
+                            for (int lane = 0; lane < LANES; lane++) t_9[lane] = log(t_9[lane]);
+                            T(wide) t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
+                            for (int lane = 0; lane < LANES; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane]
+                                != t_10[lane] ? t_10[lane] : (double)15);
+                            const T(wide) real11 = t_10;
+                            T(ints) whole11 = {0};
+                            T(truncate)(&whole11, &real11);
+#if OF(1, 0, 0)
+                            T(store)(subscript + difference_224, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) &
+                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
+                                & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0})))
+                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
+                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0}))) >
+                                0) & ((((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
+                                (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
+                                (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0})))) | (~(((((((((t_7 +
+                                2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 +
+                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0
+                                - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
+                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (T(ints)){0}))) > 0) & (0 - (T(ints)){0})), T(vec)));
+#endif
+#if OF(0, 1, 0)
+                            T(store)(subscript + difference_216, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) &
+                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
+                                & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0})))
+                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
+                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0}))) >
+                                0) & ((((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
+                                (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
+                                (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0})))) | (~(((((((((t_7 +
+                                2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 +
+                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0
+                                - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
+                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (T(ints)){0}))) > 0) & (0 - (T(ints)){0})), T(vec)));
+#endif
+#if OF(0, 0, 1)
+                            T(store)(subscript + difference_212, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
+                                - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) &
+                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
+                                & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0})))
+                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
+                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2)
+                                <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
+                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0}))) >
+                                0) & ((((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
+                                (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0
+                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
+                                (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 -
+                                (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (T(ints)){0})))) | (~(((((((((t_7 +
+                                2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 +
+                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
+                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (T(ints)){0})) | (~((t_7 + 2) <= 0) & (0
+                                - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
+                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (T(ints)){0}))
+                                | (~((t_7 + 2) <= 0) & (0 - (T(ints)){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
+                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
+                                (T(ints)){0}))) > 0) & (0 - (T(ints)){0})), T(vec)));
+#endif
+                        }
+                    }
+                    extend_known(subscript_known, subscript_first, subscript_first + (LANES + 208));
+                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
+                            T(vec) row_sum_in = (T(vec)){0};
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                row_sum_in += T(pick)(T(load)(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
+                                    (float)table_axis_2, T(load)(score_2 + j * 80 + i) * T(load)(score + j * 80 + i),
+                                    T(splat)(0.0f));
+                            }
+                            T(add)(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
+                                row_sum_in, T(splat)(1));
+                        }
+                    }
+                }
+            }
+            if (dq) {
+                /* sum = sum */
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        T(store)(sum + d * 80 + i, T(load)(sum + d * 80 + i));
+                    }
+                }
+            }
+            if (partial_0) {
+                /* unit_sum += row_sum */
+                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
+                    T(vec) lane_sums = T(splat)(0);
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) term = T(load)(row_sum + table_axis_2 * 80 + i);
+                        lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1 -
+                            i0, T(mask)), term, T(splat)(0));
+                    }
+                    const float total = T(lane_sum)(lane_sums);
+                    const float more = unit_sum_compensation[table_axis_2] + total,
+                        sum_then = unit_sum[table_axis_2] + more;
+                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
+                    unit_sum[table_axis_2] = sum_then;
+                }
+            }
+            if (dq) {
+                /* dq = sum, transposed back */
+                T(transpose_out)(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            partial_0[table_axis_2] = unit_sum[table_axis_2];
+    }
+}
+
+/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
+TARGET static void T(softmax_t5_dk_dv)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
+        j1 = min(j0 + 64, n_k);
+    const int64_t g = task / tiles % kv_heads;
+    const int64_t b = task / tiles / kv_heads;
+    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g /
+        call->sharing * members * call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_head = call->array[ARRAY_q].strides.head;
+    const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
+        call->sharing * call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
+        call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const float *const table_array = (const float *)call->array[ARRAY_table_array].at + g * members *
+        call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_0 = call->array[ARRAY_table_array].stride[0];
+    const int64_t table_array_stride_1 = call->array[ARRAY_table_array].stride[1];
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + g
+        * members * call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
+    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
+    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
+    float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
+        call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
+    const int64_t dk_row = call->array[ARRAY_dk].strides.row;
+    float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
+        call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
+    const int64_t dv_row = call->array[ARRAY_dv].strides.row;
+    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
+    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
+    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
+    float *const table_at_kept = (float *)(void *)(work + 307264); /* [(LANES + 65888) differences] */
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
+    /* k_tile = k, with zeros beyond the last row */
+    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, LANES);
+    if (dk) {
+        /* v_tile = v, with zeros beyond the last row */
+        T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, LANES);
+    }
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * 80 + j, T(splat)(0.0f));
+                T(store)(sum_compensation + e * 80 + j, T(splat)(0.0f));
+            }
+        }
+    }
+    /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            T(store)(k_tile + d * 80 + j, T(load)(k_tile + d * 80 + j) * 1.442695f);
+            T(store)(sum_2 + d * 80 + j, T(splat)(0.0f));
+            T(store)(sum_2_compensation + d * 80 + j, T(splat)(0.0f));
+        }
+    }
+    for (int64_t m = 0; m < members; m++) {
+        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 288) {
+            const int64_t i1 = min(i0 + 288, i_end);
+            /* score[i][j] = sum over d of q * k_tile */
+            T(dot0)(round_up(j1 - j0, LANES), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
+                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
+            results = 0;
+            if (dk) {
+                /* score_2[i][j] = sum over e of dout * v_tile */
+                T(dot0)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_2, q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
+                results = 0;
+            }
+            /* the elements of table_at that this thread has for the head */
+            const int64_t table_at_first = j0 - i1 + 1;
+            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
+                table_at_first + (LANES + 352), 1 - n_q, n_k + n_q + (LANES + 352), 65536);
+            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
+            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
+#if OF(1, 0, 0)
+                const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
+                if (difference_3680 >= difference_3681) continue;
+#endif
+#if OF(0, 1, 0)
+                const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
+                if (difference_3600 >= difference_3601) continue;
+#endif
+#if OF(0, 0, 1)
+                const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
+                const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
+                if (difference_3560 >= difference_3561) continue;
+#endif
+                /* table_at = table_array, at computed subscripts */
+#if OF(1, 0, 0)
+                for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
+                    difference_368++) table_at[difference_368] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 1, 0)
+                for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
+                    difference_360++) table_at[difference_360] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+#if OF(0, 0, 1)
+                for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
+                    difference_356++) table_at[difference_356] = table_array[m * table_array_stride_0 +
+                    max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
+                    (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (query_start + 7))) ?
+                    (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) : truncated(min_real(8 +
+                    ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
+                    8.0), 15))), 31), 0) * table_array_stride_1];
+#endif
+            }
+            extend_known(table_at_known, table_at_first, table_at_first + (LANES + 352));
+            /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                for (int64_t i = 0; i < i1 - i0; i++) {
+                    T(store)(score + i * 80 + j, T(exp2)((T(load)(score + i * 80 + j) + (T(load)(table_at + ((j0 + j) -
+                        (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
+                }
+            }
+            if (dv) {
+                /* sum[e][j] += sum over i of dout * score */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
+                    sum_compensation);
+            }
+            if (dk) {
+                /* score_2 = (score_2 + row_0) * score */
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
+                    for (int64_t i = 0; i < i1 - i0; i++) {
+                        UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
+                            T(store)(score_2 + i * 80 + j, (T(load)(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
+                                + i)])) * T(load)(score + i * 80 + j));
+                        }
+                    }
+                }
+                /* sum_2[d][j] += sum over i of q * score_2 */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
+                    sum_2_compensation);
+            }
+        }
+    }
+    if (dk) {
+        /* sum_2 = sum_2 */
+        for (int64_t d = 0; d < 64; d++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum_2 + d * 80 + j, T(load)(sum_2 + d * 80 + j));
+            }
+        }
+    }
+    if (dv) {
+        /* sum = sum */
+        for (int64_t e = 0; e < 64; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * 80 + j, T(load)(sum + e * 80 + j));
+            }
+        }
+    }
+    if (dk) {
+        /* dk = sum_2, transposed back */
+        T(transpose_out)(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, LANES);
+    }
+    if (dv) {
+        /* dv = sum, transposed back */
+        T(transpose_out)(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
+    }
+}
+
+/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
+   thread's workspace. */
+TARGET static void T(softmax_t5_totals1)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t m = task % members;
+    const int64_t g = task / members;
+    const float *const partial_0 = call->array[ARRAY_partial_0].at ? (const float *)call->array[ARRAY_partial_0].at + (g
+        * members + m) * 16 * 32 : NULL;
+    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
+    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
+    float *const dtable_array = call->array[ARRAY_dtable_array].at ? (float *)call->array[ARRAY_dtable_array].at + (g *
+        members + m) * 32 : NULL;
+    /* gradient = 0.0f */
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += LANES) {
+        T(store)(gradient + table_axis_2, T(splat)(0.0f));
+    }
+    /* gradient += partial_0 */
+    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += (2 * LANES)) {
+        T(vec) gradient_in[2];
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+            table_axis_2 += LANES) {
+            gradient_in[vector] = (T(vec)){0};
+        }
+        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
+            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+                table_axis_2 += LANES) {
+                gradient_in[vector] += T(load)(partial_0 + unit16 * 32 + table_axis_2);
+            }
+        }
+        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
+            table_axis_2 += LANES) {
+            T(store)(gradient + table_axis_2, T(load)(gradient + table_axis_2) + gradient_in[vector]);
+        }
+    }
+    /* gradient_2 = gradient */
+    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += LANES) {
+        T(store)(gradient_2 + table_axis_2, T(load)(gradient + table_axis_2));
+    }
+    if (dtable_array) {
+        /* dtable_array = gradient_2 */
+        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
+            dtable_array[table_axis_2] = gradient_2[table_axis_2];
+    }
+}
+#include <attnrt/kernel/end.h>
+#else
 #ifdef __cplusplus
 #error "softmax_t5.c is C, not C++: compile it with a C compiler"
 #elif !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
@@ -59,6174 +1439,275 @@ extern int softmax_t5_is_gnu_c;
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-#ifdef __unix__
-#include <sched.h>
-#endif
 
-#if defined(__OPTIMIZE__)
-#define INLINE static inline __attribute__((always_inline, unused))
-#else /* without optimisation, inlining only doubles the compile time */
-#define INLINE static inline __attribute__((unused))
-#endif
-#define APART static __attribute__((noinline))
-#define UNROLL _Pragma("GCC unroll 16")
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("fp-contract=fast") /* a * b + c is one instruction (FMA), even with -std=c11 */
-#pragma GCC optimize("no-schedule-insns") /* scheduling before register allocation would spill registers */
-#endif
+#include <attnrt/kernel/optimize.h>
+#include <attnrt/kernel/call.h>
+#include <attnrt/kernel/remembered.h>
 
-struct call { /* the arguments of a call; all threads read the same struct */
-    struct attn_problem p;
-    const struct softmax_t5_params *params;
-    const float *q;
-    const float *k;
-    const float *v;
-    float *out;
-    const float *dout;
-    float *dq;
-    float *dk;
-    float *dv;
-    struct softmax_t5_strides at; /* of all arrays, with contiguous ones filled in */
-    int64_t sharing; /* the number of heads of v and out that share a head of q and of k */
-    float *sum_dq, *sum_dk; /* the caller's arrays, if dq and dk have a gradient for each sharing head */
-    struct attn_strides sum_dq_at, sum_dk_at;
-    float *saved_0; /* [B,H,n_q], or NULL */
-    float *row_0; /* [B,H,n_q] */
-    float *dtable_array;
-    float *partial_0;
+/* the numbers of the arrays of a call */
+enum {
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_dout, ARRAY_dq, ARRAY_dk, ARRAY_dv, ARRAY_table_array,
+    ARRAY_dtable_array, ARRAY_saved_0, ARRAY_row_0, ARRAY_partial_0
 };
 
-INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
-INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
-INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
-INLINE double sigmoid(double x) { return 1 / (1 + exp(-x)); }
-INLINE float sigmoidf(float x) { return 1 / (1 + expf(-x)); }
-/* min_real and max_real keep NaN, unlike fmin and fmax. */
-INLINE double min_real(double a, double b) { return a < b || a != a ? a : b; }
-INLINE double max_real(double a, double b) { return a > b || a != a ? a : b; }
-/* Truncates x. The absolute value is at most 2^62. NaN becomes 0. */
-INLINE int64_t truncated(double x) { return x != x ? 0 : (int64_t)fmin(fmax(x, -0x1p62), 0x1p62); }
-
-/* Sizes in bytes. bytes_times and bytes_plus return SIZE_MAX on overflow or for a negative size. */
-INLINE size_t bytes_times(size_t bytes, int64_t n)
-{
-    size_t product;
-    return __builtin_mul_overflow(bytes, n, &product) ? SIZE_MAX : product;
-}
-INLINE size_t bytes_plus(size_t a, size_t b)
-{
-    size_t sum;
-    return __builtin_add_overflow(a, b, &sum) ? SIZE_MAX : sum;
-}
-INLINE size_t whole_lines(size_t bytes) { return bytes_plus(bytes, 63) / 64 * 64; }
-INLINE int bytes_fit(size_t bytes) { return bytes <= SIZE_MAX / 2; }
-
-/* Waits until another thread has raised `*number` to `to`. */
-INLINE void await_number(const int64_t *number, int64_t to)
-{
-    for (int tries = 0; __atomic_load_n(number, __ATOMIC_ACQUIRE) < to; tries++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
+#ifdef __FILE_NAME__
+#define LOOPS __FILE_NAME__ /* this file, whose first part has the loops */
+#else
+#define LOOPS "softmax_t5.c"
 #endif
-#if defined(__unix__)
-        if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
-#endif
-    }
-}
-
-/* - A slot is memory for the sums of one chunk. A segment is chunks that one thread processes.
-   - Threads fold the slots of their segments into the carried state, one segment after the other.
-   - The state's elements are in groups. Two threads can fold different groups at the same time.
-   - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
-enum { NUMBERS_OF_LINE = 8 };
-
-struct part { /* a thread's share of a head */
-    int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
-    /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
-    int64_t chunk0, chunk1, window;
-    /* folded: for each group, the segments added to it; segments: the segments of earlier heads */
-    int64_t *folded, segments;
-    /* work: the thread's memory; shared: memory of all threads; slots: the thread's slots */
-    unsigned char *work, *shared, *slots;
-    const struct attn_team *team; /* the caller's threads, or NULL for OpenMP's */
-};
-
-/* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
-   segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
-{
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-        rounds = (each + part->window - 1) / part->window;
-    return (each + rounds - 1) / rounds;
-}
-
-/* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
-   announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
-}
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
-{
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
-}
-
-/* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
-{
-    if (part->threads == 1) return;
-    if (part->team) {
-        part->team->barrier();
-        return;
-    }
-#ifdef _OPENMP
-#pragma omp barrier
-#endif
-}
-
-/* A thread has the elements of the differences from <= x < to of head `head` of a strip. The memory begins with
-   difference `base`. */
-struct remembered {
-    int64_t head, base, from, to;
-};
-/* Makes the strip ready for the differences from <= x < to of a head. Forgets all elements if they are of another
-   head, or of differences far away. The call has `all` differences, from `lowest` on, and the memory has room for
-   `room`. */
-INLINE void recall(struct remembered *r, int64_t head, int64_t from, int64_t to, int64_t lowest, int64_t all,
-    int64_t room)
-{
-    const int64_t far = to - from;
-    if (r->head == head && from >= r->base && to <= r->base + room && from <= r->to + far && r->from <= to + far)
-        return;
-    *r = (struct remembered){head, all <= room ? lowest : from - room / 2, from, from};
-}
-INLINE void extend_known(struct remembered *r, int64_t from, int64_t to)
-{
-    r->from = min(r->from, from);
-    r->to = max(r->to, to);
-}
 
 /* ==== x86-64-v4 ==== */
 #if defined(__x86_64__)
-#define TARGET_v4 __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 16 elements:
-   - vec_v4: numbers
-   - mask_v4: results of comparisons
-   - ints_v4: positions
-   - wide_v4: doubles */
-typedef float vec_v4 __attribute__((vector_size(64)));
-typedef float stored_v4 __attribute__((vector_size(64), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v4 __attribute__((vector_size(64)));
-typedef int64_t ints_v4 __attribute__((vector_size(128)));
-typedef double wide_v4 __attribute__((vector_size(128)));
-TARGET_v4 INLINE vec_v4 load_v4(const float *p) { return *(const stored_v4 *)(const void *)p; }
-TARGET_v4 INLINE void store_v4(float *p, vec_v4 x) { *(stored_v4 *)(void *)p = x; }
-TARGET_v4 INLINE vec_v4 splat_v4(float x) { return x - (vec_v4){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v4 INLINE vec_v4 pick_v4(mask_v4 m, vec_v4 a, vec_v4 b) { return (vec_v4)((m & (mask_v4)a) | (~m & (mask_v4)b));
-    }
-
-static const ints_v4 lane_v4 = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-
-TARGET_v4 INLINE vec_v4 max_v4(vec_v4 a, vec_v4 b) { return pick_v4((mask_v4)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -126.0f, because subnormal numbers are slow.
-   NaN stays NaN. */
-TARGET_v4 INLINE vec_v4 exp2_v4(vec_v4 x)
-{
-    vec_v4 f, y;
-    uint16_t normal;
-    /* `normal` gets the lanes in which x is not less than -126.0f. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(splat_v4(-126.0f)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-    vec_v4 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-    return y;
-}
-
-TARGET_v4 INLINE vec_v4 log_v4(vec_v4 x)
-{
-    vec_v4 y = x;
-    for (int k = 0; k < 16; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
-TARGET_v4 INLINE void truncate_v4(ints_v4 *to, const wide_v4 *x)
-{
-    for (int k = 0; k < 16; k++) (*to)[k] = truncated((*x)[k]);
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v4 INLINE float lane_sum_v4(vec_v4 x)
-{
-    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v4 INLINE float lane_max_v4(vec_v4 x)
-{
-    x = max_v4(x, __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7));
-    x = max_v4(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11));
-    x = max_v4(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13));
-    x = max_v4(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v4 INLINE vec_v4 lane_sums_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28,
-            30) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
-    UNROLL for (int r = 0; r < 16; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-            27) + __builtin_shufflevector(t[r], t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    t[0] = __builtin_shufflevector(t[0], t[8], 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26,
-        27) + __builtin_shufflevector(t[0], t[8], 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
-    return t[0];
-}
-
-/* Transposes 16 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v4 INLINE void exchange_v4(vec_v4 *t)
-{
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 1)) {
-            const vec_v4 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 2)) {
-            const vec_v4 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 4)) {
-            const vec_v4 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-        }
-    UNROLL for (int r = 0; r < 16; r++)
-        if (!(r & 8)) {
-            const vec_v4 a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
-            t[r + 8] = __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 16 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v4 INLINE void transpose_some_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16;
-    for (int64_t k = 0; k < whole / 16 * (deep / 16); k++) {
-        const int64_t row = k / (deep / 16) * 16, column = k % (deep / 16) * 16;
-        vec_v4 t[16];
-        if (out)
-            UNROLL for (int r = 0; r < 16; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 16; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(from + (row + r) * from_row + column);
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v4, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v4 APART void transpose_padded_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 16, deep = columns - columns % 16, left = rows - whole;
-    transpose_some_v4(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 16) {
-        vec_v4 t[16];
-        UNROLL for (int r = 0; r < 16; r++) t[r] = r < left ? load_v4(from + r * from_row + column) : (vec_v4){0};
-        exchange_v4(t);
-        UNROLL for (int r = 0; r < 16; r++) store_v4(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v4(to + column * to_row, (vec_v4){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v4 APART void transpose_out_v4(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v4(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v4 INLINE void add_v4(float *sum, float *compensation, vec_v4 x, vec_v4 factor)
-{
-    const vec_v4 old = load_v4(sum) * factor, more = load_v4(compensation) * factor + x, new = old + more;
-    store_v4(compensation, more - (new - old));
-    store_v4(sum, new);
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v4 INLINE void block_v4(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    vec_v4 sum[16][4];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v4){0};
-    int64_t t = 0;
-    for (; rows > 6 && t + 2 <= steps; t += 2, a += 2 * a_step, b += 2 * b_step) {
-        const float *row[16];
-        UNROLL for (int r = 0; r < rows; r += 4) {
-            row[r] = a + r * a_row;
-            /* Without this, compilers compute the address of each row from that of the row before. */
-            if (a_row != 1) __asm__("" : "+r"(row[r]));
-        }
-        UNROLL for (int k = 0; k < 2; k++) {
-            const vec_v4 x = load_v4(b + k * b_step);
-            UNROLL for (int r = 0; r < rows; r++) sum[r][0] += row[r & -4][(r & 3) * a_row + k * a_step] * x;
-        }
-    }
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v4 x[4];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(b + v * 16);
-        UNROLL for (int v = 0; v < vectors; v++)
-            if (early && v * 16 * (int64_t)sizeof *b % 64 == 0)
-                __builtin_prefetch(b + early * b_step + v * 16, 0, 3);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v4 times = update >= 2 && factor ? load_v4(factor + v * 16) : splat_v4(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 16;
-            if (update == 3) {
-                add_v4(to, compensation + r * c_row + v * 16, sum[r][v], times);
-                continue;
-            }
-            store_v4(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v4(to) + sum[r][v] : load_v4(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v4, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v4 INLINE void parts_v4(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v4(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v4(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL, early);
-}
-
-/* Like parts_v4, for any number of rows. `lanes` is a multiple of 16 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v4 INLINE void blocks_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL, early);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v4(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 4: parts_v4(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 3: parts_v4(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 2: parts_v4(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        case 1: parts_v4(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL, early); break;
-        }
-    }
-}
-
-/* Like block_v4, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v4 APART void narrow_v4(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 16) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            /* 6 sums of one vector are too few to hide the latency of an addition. */
-            for (; r + 16 <= rows && (a_row == 1 || a_step == 1); r += 16)
-                if (a_row == 1)
-                    block_v4(16, 1, some, from + r, 1, a_step, b + t * b_step + x, b_step, c + r * c_row + x, c_row,
-                        now, f, left ? left + r * c_row : NULL, 0);
-                else
-                    block_v4(16, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
-                        c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0);
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v4(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 5: block_v4(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 4: block_v4(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 3: block_v4(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 2: block_v4(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-        case 1: block_v4(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL, 0); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v4 INLINE int64_t lanes_in_blocks_v4(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 16;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 16. Other parameters are as in blocks_v4. */
-TARGET_v4 INLINE void dot_early_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation, const int64_t early)
-{
-    const int64_t x = lanes_in_blocks_v4(vectors, lanes);
-    blocks_v4(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, early);
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Computes the product without prefetching, because b is in a cache. */
-TARGET_v4 INLINE void dot_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    dot_early_v4(vectors, lanes, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation, 0);
-}
-
-/* Like dot_v4, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v4 INLINE void dot_ahead_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v4(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 16) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v4(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL, 0);
-        }
-        dot_v4(vectors, vectors * 16, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v4(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Returns the elements x … x + 16 - 1 of a row before they are multiplied by a scale. x is a multiple of 16. */
-TARGET_v4 INLINE vec_v4 unscaled_v4(const float *row, int64_t x)
-{
-    return load_v4(row + x);
-}
-
-/* Returns the elements x … x + 16 - 1 of a row. */
-TARGET_v4 INLINE vec_v4 widened_v4(const float *row, int64_t x)
-{
-    return unscaled_v4(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v4(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v4(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v4 INLINE void fetch_v4(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v4(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 16 columns k and `steps` terms t. b has all 16 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v4 INLINE void columns_v4(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_v4 t[16];
-    UNROLL for (int k = 0; k < 16; k++) t[k] = (vec_v4){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 16; k++) {
-            if (whole && ahead) fetch_v4(1, min(128, steps - first), ahead + k * b_row + units_v4(first), b_row);
-            for (int64_t s = first; s < min(first + 128, steps); s += 16)
-                t[k] += load_v4(a + s) * unscaled_v4(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v4(c, lane_sums_v4(t));
-}
-
-/* Like columns_v4, for up to 4 rows of a, which share the loads of b. It has 16 rows. 4 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 4 rows from ahead on, those with these numbers are prefetched */
-TARGET_v4 INLINE void some_columns_v4(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v4 t[4][16];
-    for (int64_t k = 0; k < 16; k += 4) {
-        vec_v4 sum[4][4];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) sum[r][n] = (vec_v4){0};
-        /* Without the limit, gcc 12 warns of an endless loop. */
-        fetch_v4(min(ask[1] - ask[0], 4), steps, ahead + (k + ask[0]) * b_row, b_row);
-        UNROLL for (int64_t s = 0; s < steps; s += 16) {
-            vec_v4 x[4];
-            UNROLL for (int n = 0; n < 4; n++)
-                x[n] = direct ? unscaled_v4(b + (k + n) * b_row, s) : load_v4(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v4 y = load_v4(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 4; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 4; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v4(c + r * c_row, lane_sums_v4(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 4 rows from `ahead` on. */
-TARGET_v4 INLINE void columns_of_4_v4(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 4)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v4(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 4);
-    }
-    switch (rows) {
-        case 3: some_columns_v4(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v4(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v4(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v4, for two or more rows of a. If b has fewer than 16 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v4 INLINE void all_columns_v4(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 4 ? 1 : (4 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v4(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v4(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 16 + l of all rows is at number l * steps / 16 + s. */
-TARGET_v4 INLINE void turn_rows_v4(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 16;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v4 t[16];
-            UNROLL for (int r = 0; r < 16; r++) t[r] = load_v4(a + (v * 16 + r) * a_row + s * 16);
-            exchange_v4(t);
-            UNROLL for (int l = 0; l < 16; l++) store_v4(turned + ((l * parts + s) * vectors + v) * 16, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 16 elements apart. */
-TARGET_v4 INLINE void turned_lane_v4(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v4){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v4 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v4(turned + (s * vectors + v) * 16);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 16];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v4 INLINE void add_turned_v4(const int sums, const vec_v4 *earlier, vec_v4 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v4: first those of each lane of a vector, then the lanes as in lane_sums_v4. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v4 INLINE void turned_columns_v4(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v4 *t)
-{
-    enum { GROUP = 16 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 16, lane = parts * vectors * 16;
-    const int sums = vectors * keys;
-    vec_v4 group[4][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v4 sum[8];
-    for (int l = 0; l < 16; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v4 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (16 / keys) == 0) fetch_v4(1, steps, ahead + k / (16 / keys) * ahead_row, ahead_row);
-        turned_lane_v4(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v4(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v4(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v4(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v4(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v4(sums, one, sum);
-            add_turned_v4(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v4(sums, group[level++], sum);
-        if (l + GROUP == 16) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v4, for the rows of up to 2 vectors and all columns, whose number is a multiple of 16. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v4 INLINE void turned_v4(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 16 * 64] __attribute__((aligned(64)));
-    turn_rows_v4(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 16, b += 16 * b_row) {
-        vec_v4 t[2][16];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 16; k += keys) {
-            vec_v4 some[8];
-            turned_columns_v4(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v4(b, b_row, 32 + k, columns - x, NULL), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v4(t[v]);
-            UNROLL for (int r = 0; r < 16; r++) store_v4(c + (v * 16 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v4, for the rows of all whole vectors. Returns their number. */
-TARGET_v4 INLINE int64_t all_turned_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    int64_t r = 0;
-    for (; r + 2 * 16 <= rows; r += 2 * 16)
-        turned_v4(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-    if (r + 16 <= rows) {
-        turned_v4(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-        r += 16;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 16.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise (early ? early : 32) rows ahead. */
-TARGET_v4 INLINE void dot_along_v4(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
-{
-    const int64_t whole = columns - columns % 16,
-        turned = rows < 16 ? 0 : all_turned_v4(rows, whole, steps, a, a_row, b, b_row, c, c_row),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 16, b += 16 * b_row) {
-        const int64_t last = min(16, columns - x) - 1;
-        const float *const ahead = ahead_v4(b, b_row, rows == 1 ? early : (early ? early : 32), columns - x, NULL);
-        if (rows == 1 && last == 16 - 1)
-            columns_v4(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_v4(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 16 - 1)
-            all_columns_v4(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, (early ? 2 : 9), ahead);
-        else
-            all_columns_v4(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, (early ? 2 : 9), ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 8 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v4 INLINE void row_v4(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_v4 sum[8];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v4){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_v4(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v4(b, first + v * 16);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v4(c + first + v * 16, load_v4(c + first + v * 16) + sum[v]);
-}
-
-/* Like dot_v4, but b is in memory and is prefetched as in dot_along_v4. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v4 INLINE void dot_fetched_v4(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
-{
-    /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= 16 && lanes % (vectors * 16) == 0) {
-        for (int64_t x = 0; x < lanes; x += vectors * 16)
-            for (int64_t t = 0; t < steps; t += 16)
-                dot_early_v4(vectors, vectors * 16, rows, tail, min(steps - t, 16), span, a + t * a_step, a_row,
-                    a_step, b + t * b_step + x, b_step, c + x, c_row, update,
-                    factor ? factor + x : NULL, compensation ? compensation + x : NULL, 32);
-        return;
-    }
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v4(b, b_step, rows == 1 ? early : 32, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v4(8, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 128)
-                row_v4((int)(lanes % 128 / 16), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        dot_early_v4(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor, compensation, rows < (early ? 2 : 9) ? 0 : (early ? early : 32));
-    }
-}
-
-/* The functions for the products below. Each calls dot_v4 or a similar function with constants. */
-TARGET_v4 APART void dot0_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v4 APART void dot1_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v4 APART void dot2_v4(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c,
-    int64_t early)
-{
-    dot_along_v4(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, early);
-}
-TARGET_v4 APART void dot3_v4(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
-    int64_t early)
-{
-    dot_fetched_v4(/*vectors=*/4, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, early);
-}
-TARGET_v4 APART void dot4_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v4 APART void dot5_v4(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
-{
-    dot_ahead_v4(/*vectors=*/4, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v4 APART void dot6_v4(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v4(/*vectors=*/4, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_t5_rows_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
-    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65904 differences] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(sum + e * 80 + i, splat_v4(0.0f));
-            store_v4(sum_compensation + e * 80 + i, splat_v4(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 368, 1 - n_k, n_q + n_k + 368, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
-            if (difference_3680 >= difference_3681) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
-                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 368);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new1 = score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_v4(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_5 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v4 score_4 = load_v4(score + j * 80 + i);
-                const vec_v4 score_new6 = exp2_v4(score_4 - row_max_5);
-                store_v4(score + j * 80 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v4(round_up(i1 - i0, 16), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_7 = load_v4(row_sum + i);
-        const mask_v4 t_8 = row_sum_7 == 0.0f;
-        const vec_v4 t_9 = 1.0f / row_sum_7;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v4(sum + e * 80 + i, pick_v4(t_8, splat_v4(0.0f), load_v4(sum + e * 80 + i) * t_9));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_sum_10 = load_v4(row_sum + i);
-            store_v4(row_sum + i, pick_v4(row_sum_10 == 0.0f, splat_v4(0.0f),
-                (log_v4(row_sum_10) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v4(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 16);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_t5_few_begin_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 1.442695f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 64) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 4; vector++, d += 16) {
-                store_v4(query_turned + r * 64 + d, load_v4(q + r / n_q * q_head + r % n_q * q_row + d) * 1.442695f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v4 APART void softmax_t5_few_begin_2_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 16) {
-        store_v4(carried_max + r, splat_v4(-FLT_MAX));
-        store_v4(carried_sum + r, splat_v4(0.0f));
-        store_v4(carried_sum_compensation + r, splat_v4(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(carried + r * 64 + e, splat_v4(0.0f));
-                store_v4(carried_compensation + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v4 APART void softmax_t5_few_keys_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const table_at = (float *)(void *)(part->work + 37120); /* [r: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 16) {
-        store_v4(state_max + (chunk - chunk0) * 4224 + r, splat_v4(-FLT_MAX));
-        store_v4(state_sum + (chunk - chunk0) * 4224 + r, splat_v4(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v4(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* score[r][j] = sum over d of query_turned * k */
-        dot2_v4(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score, attn_is_intel() ? 16 : 0);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            store_v4(old_max + r, load_v4(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
-                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 16); j++) table_at[r * 144 + j] = 0;
-        }
-        /* score = score + (table_at * 1.442695f) */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(score + r * 144 + j, load_v4(score + r * 144 + j) + (load_v4(table_at + r * 144 + j) *
-                    1.442695f));
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lanes_max = splat_v4(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lanes_max = max_v4(lanes_max, j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 <
-                    j1 - j0, mask_v4), term, splat_v4(-INFINITY)));
-            }
-            const float largest = lane_max_v4(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 16) {
-            const vec_v4 old_max_0 = load_v4(old_max + r);
-            const vec_v4 old_max_new1 = exp2_v4(old_max_0 - load_v4(state_max + (chunk - chunk0) * 4224 + r));
-            store_v4(old_max + r, old_max_new1);
-            store_v4(state_sum + (chunk - chunk0) * 4224 + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new1);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v4(score + r * 144 + j, exp2_v4(load_v4(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v4 lane_sums = splat_v4(0);
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                const vec_v4 term = load_v4(score + r * 144 + j);
-                lane_sums += j + 16 <= j1 - j0 ? term : pick_v4(__builtin_convertvector(j + lane_v4 < j1 - j0, mask_v4),
-                    term, splat_v4(0));
-            }
-            const float total = lane_sum_v4(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    store_v4(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        dot3_v4(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224, attn_is_intel() ? 16 : 0);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v4 APART void softmax_t5_few_fold_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 16) {
-            const vec_v4 carried_max_2 = load_v4(carried_max + r);
-            const vec_v4 before_max_new3 = carried_max_2;
-            const vec_v4 state_max_4 = load_v4(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v4 carried_max_new5 = max_v4(load_v4(carried_max + r), state_max_4);
-            store_v4(carried_max + r, carried_max_new5);
-            const vec_v4 carried_factor_new6 = exp2_v4(before_max_new3 - carried_max_new5);
-            store_v4(carried_factor + r, carried_factor_new6);
-            const vec_v4 slot_factor_new7 = exp2_v4(state_max_4 - carried_max_new5);
-            store_v4(slot_factor + r, slot_factor_new7);
-            const vec_v4 carried_sum_8 = load_v4(carried_sum + r);
-            store_v4(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_v4(carried_sum_compensation + r, load_v4(carried_sum_compensation + r) * carried_factor_new6);
-            add_v4(carried_sum + r, carried_sum_compensation + r, load_v4(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new7, splat_v4(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                    const vec_v4 carried_9 = load_v4(carried + r * 64 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_v4(carried + r * 64 + e, carried_9 * carried_factor_10);
-                    store_v4(carried_compensation + r * 64 + e, load_v4(carried_compensation + r * 64 + e) *
-                        carried_factor_10);
-                    add_v4(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v4(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v4(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v4 APART void softmax_t5_few_queries_v4(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 64) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 4; vector++, e += 16) {
-                const float carried_sum_11 = carried_sum[r];
-                store_v4(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_v4(0.0f) : load_v4(carried + r * 64 + e)
-                    * (1.0f / carried_sum_11));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v4 static void softmax_t5_few_v4(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_t5_few_begin_v4(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_begin_2_v4(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_t5_few_keys_v4(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_t5_few_fold_v4(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_queries_v4(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_t5_saved_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
-    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65904 differences] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v4(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 16);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(row_max + i, splat_v4(-FLT_MAX));
-        store_v4(row_sum + i, splat_v4(0.0f));
-        store_v4(row_sum_compensation + i, splat_v4(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            store_v4(old_max + i, load_v4(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 368, 1 - n_k, n_q + n_k + 368, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
-            if (difference_3680 >= difference_3681) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
-                difference_368++) table_at[difference_368] = table_array[max(min((((difference_368 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_368 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_368 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_368 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_368 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 368);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-            vec_v4 row_max_in[4];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                row_max_in[vector] = load_v4(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    const vec_v4 score_0 = load_v4(score + j * 80 + i);
-                    const vec_v4 score_new1 = score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_v4(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_v4(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                store_v4(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 old_max_2 = load_v4(old_max + i);
-            const vec_v4 old_max_new3 = exp2_v4(old_max_2 - load_v4(row_max + i));
-            store_v4(old_max + i, old_max_new3);
-            store_v4(row_sum + i, load_v4(row_sum + i) * old_max_new3);
-            store_v4(row_sum_compensation + i, load_v4(row_sum_compensation + i) * old_max_new3);
-        }
-        /* row_sum += exp2(score - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 16) {
-            const vec_v4 row_max_4 = load_v4(row_max + i);
-            vec_v4 row_sum_in = (vec_v4){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v4(load_v4(score + j * 80 + i) - row_max_4);
-            }
-            add_v4(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v4(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        const vec_v4 row_sum_5 = load_v4(row_sum + i);
-        store_v4(row_sum + i, pick_v4(row_sum_5 == 0.0f, splat_v4(0.0f),
-            (log_v4(row_sum_5) + (load_v4(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_t5_row_sums_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v4(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 16);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v4(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 16);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 16) {
-        store_v4(result + i, splat_v4(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 64) {
-        vec_v4 result_in[4];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            result_in[vector] = (vec_v4){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                result_in[vector] += load_v4(dout_tile + e * 80 + i) * (-load_v4(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-            store_v4(result + i, load_v4(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_t5_dq_sums1_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const int64_t k_batch = call->p.k.batch;
-    const float *const v = call->v + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int64_t v_batch = call->p.v.batch;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
-    const int64_t row_0_batch = call->p.heads * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
-    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_batch = call->p.dq.batch;
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
-    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65760 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
-    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65760 differences] */
-    if (partial_0) {
-        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
-            store_v4(unit_sum + table_axis_2, splat_v4(0.0f));
-            store_v4(unit_sum_compensation + table_axis_2, splat_v4(0.0f));
-        }
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v4(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v4(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 16); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
-            /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    store_v4(q_tile + d * 80 + i, load_v4(q_tile + d * 80 + i) * 1.442695f);
-                    store_v4(sum + d * 80 + i, splat_v4(0.0f));
-                    store_v4(sum_compensation + d * 80 + i, splat_v4(0.0f));
-                }
-            }
-            if (partial_0) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(row_sum + table_axis_2 * 80 + i, splat_v4(0.0f));
-                        store_v4(row_sum_compensation + table_axis_2 * 80 + i, splat_v4(0.0f));
-                    }
-                }
-            }
-            for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-                const int64_t j1 = min(j0 + 144, j_end);
-                /* score[j][i] = sum over d of k * q_tile */
-                dot4_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
-                /* score_2[j][i] = sum over e of v * dout_tile */
-                dot5_v4(round_up(i1 - i0, 16), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
-                    k + b * k_batch + j0 * k_row, k_row);
-                /* the elements of table_at that this thread has for the head */
-                const int64_t table_at_first = i0 - j1 + 1;
-                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                    table_at_first + 224, 1 - n_k, n_q + n_k + 224, 65536);
-                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                    const int64_t difference_2240 = above ? table_at_known->to - table_at_first : 0;
-                    const int64_t difference_2241 = above ? 224 : table_at_known->from - table_at_first;
-                    if (difference_2240 >= difference_2241) continue;
-                    /* table_at = table_array, at computed subscripts */
-                    for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
-                        difference_224++) table_at[difference_224] = table_array[max(min((((difference_224 + i0 - j1 +
-                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_224 + i0 - j1 + query_start - 6) <= 0) && (0
-                        <= (difference_224 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_224 + i0 - j1 +
-                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_224 + i0 - j1 +
-                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-                }
-                extend_known(table_at_known, table_at_first, table_at_first + 224);
-                /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
-                   weight_3 = score_2 * score */
-                for (int64_t i = 0; i < i1 - i0; i += 16) {
-                    const vec_v4 saved_0_tile_1 = load_v4(saved_0_tile + i);
-                    const vec_v4 row_0_tile_4 = load_v4(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v4 score_0 = load_v4(score + j * 80 + i);
-                        const vec_v4 score_new2 = exp2_v4((score_0 + (load_v4(table_at + ((i0 + i) - (j0 + j) - (i0 -
-                            j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_v4(score + j * 80 + i, score_new2);
-                        const vec_v4 score_2_3 = load_v4(score_2 + j * 80 + i);
-                        const vec_v4 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v4(score_2 + j * 80 + i, score_2_new5);
-                        store_v4(weight_3 + j * 80 + i, score_2_new5 * score_new2);
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k * weight_3 */
-                    dot6_v4(round_up(i1 - i0, 16), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
-                        sum_compensation);
-                }
-                /* the elements of subscript that this thread has for the head */
-                const int64_t subscript_first = i0 - j1 + 1;
-                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 224, 1 - n_k,
-                    n_q + n_k + 224, 65536);
-                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
-                if (partial_0) {
-                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
-                        and those above */
-                        const int64_t difference_2240 = above ? subscript_known->to - subscript_first : 0;
-                        const int64_t difference_2241 = above ? 224 : subscript_known->from - subscript_first;
-                        if (difference_2240 >= difference_2241) continue;
-                        /* subscript = max(min(select((((difference_224 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                           0) + select(((((difference_224 + (lo ... */
-                        const int64_t t_6 = i0 - j1;
-                        for (int64_t difference_224 = difference_2240; difference_224 < difference_2241;
-                            difference_224 += 16) {
-                            const ints_v4 t_7 = ((difference_224 + lane_v4) + t_6) + query_start;
-                            const ints_v4 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                            wide_v4 t_9 = __builtin_convertvector(t_8, wide_v4) * 0.125;
-                            for (int lane = 0; lane < 16; lane++) t_9[lane] = log(t_9[lane]);
-                            wide_v4 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                            for (int lane = 0; lane < 16; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                                t_10[lane] ? t_10[lane] : (double)15);
-                            const wide_v4 real11 = t_10;
-                            ints_v4 whole11 = {0};
-                            truncate_v4(&whole11, &real11);
-                            store_v4(subscript + difference_224, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
-                                - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) &
-                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
-                                & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0})))
-                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
-                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2)
-                                <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
-                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0}))) >
-                                0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
-                                (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0
-                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
-                                (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v4){0})))) | (~(((((((((t_7 +
-                                2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 +
-                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
-                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_v4){0})) | (~((t_7 + 2) <= 0) & (0
-                                - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v4){0}))
-                                | (~((t_7 + 2) <= 0) & (0 - (ints_v4){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
-                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
-                                (ints_v4){0}))) > 0) & (0 - (ints_v4){0})), vec_v4));
-                        }
-                    }
-                    extend_known(subscript_known, subscript_first, subscript_first + 224);
-                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                            vec_v4 row_sum_in = (vec_v4){0};
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                row_sum_in += pick_v4(load_v4(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_v4(score_2 + j * 80 + i) * load_v4(score + j * 80 + i),
-                                    splat_v4(0.0f));
-                            }
-                            add_v4(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
-                                row_sum_in, splat_v4(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* sum = sum */
-                for (int64_t d = 0; d < 64; d++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        store_v4(sum + d * 80 + i, load_v4(sum + d * 80 + i));
-                    }
-                }
-            }
-            if (partial_0) {
-                /* unit_sum += row_sum */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    vec_v4 lane_sums = splat_v4(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 16) {
-                        const vec_v4 term = load_v4(row_sum + table_axis_2 * 80 + i);
-                        lane_sums += i + 16 <= i1 - i0 ? term : pick_v4(__builtin_convertvector(i + lane_v4 < i1 - i0,
-                            mask_v4), term, splat_v4(0));
-                    }
-                    const float total = lane_sum_v4(lane_sums);
-                    const float more = unit_sum_compensation[table_axis_2] + total,
-                        sum_then = unit_sum[table_axis_2] + more;
-                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
-                    unit_sum[table_axis_2] = sum_then;
-                }
-            }
-            if (dq) {
-                /* dq = sum, transposed back */
-                transpose_out_v4(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            partial_0[table_axis_2] = unit_sum[table_axis_2];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v4 static void softmax_t5_dk_dv_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
-    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65904 differences] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v4(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 16);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v4(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 16);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 80 + j, splat_v4(0.0f));
-                store_v4(sum_compensation + e * 80 + j, splat_v4(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 16) {
-            store_v4(k_tile + d * 80 + j, load_v4(k_tile + d * 80 + j) * 1.442695f);
-            store_v4(sum_2 + d * 80 + j, splat_v4(0.0f));
-            store_v4(sum_2_compensation + d * 80 + j, splat_v4(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* the elements of table_at that this thread has for the head */
-            const int64_t table_at_first = j0 - i1 + 1;
-            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                table_at_first + 368, 1 - n_q, n_k + n_q + 368, 65536);
-            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                const int64_t difference_3680 = above ? table_at_known->to - table_at_first : 0;
-                const int64_t difference_3681 = above ? 368 : table_at_known->from - table_at_first;
-                if (difference_3680 >= difference_3681) continue;
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_368 = difference_3680; difference_368 < difference_3681;
-                    difference_368++) table_at[difference_368] = table_array[m * table_array_stride_0 +
-                    max(min((((query_start + 1) <= (difference_368 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
-                    (difference_368 + j0 - i1 + 1)) && ((difference_368 + j0 - i1 + 1) <= (query_start + 7))) ?
-                    (int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) : truncated(min_real(8 +
-                    ((log(((int64_t)llabs(query_start - (difference_368 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                    8.0), 15))), 31), 0) * table_array_stride_1];
-            }
-            extend_known(table_at_known, table_at_first, table_at_first + 368);
-            /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v4(score + i * 80 + j, exp2_v4((load_v4(score + i * 80 + j) + (load_v4(table_at + ((j0 + j) -
-                        (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                dot6_v4(round_up(j1 - j0, 16), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                    sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 64) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 4; vector++, j += 16) {
-                            store_v4(score_2 + i * 80 + j, (load_v4(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * load_v4(score + i * 80 + j));
-                        }
-                    }
-                }
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                dot6_v4(round_up(j1 - j0, 16), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                    sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum_2 + d * 80 + j, load_v4(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-                store_v4(sum + e * 80 + j, load_v4(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v4(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 16);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v4(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 16);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-TARGET_v4 static void softmax_t5_totals1_v4(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
-    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
-    /* gradient = 0.0f */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
-        store_v4(gradient + table_axis_2, splat_v4(0.0f));
-    }
-    /* gradient += partial_0 */
-    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 32) {
-        vec_v4 gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 16) {
-            gradient_in[vector] = (vec_v4){0};
-        }
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
-                table_axis_2 += 16) {
-                gradient_in[vector] += load_v4(partial_0 + unit16 * 32 + table_axis_2);
-            }
-        }
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 16) {
-            store_v4(gradient + table_axis_2, load_v4(gradient + table_axis_2) + gradient_in[vector]);
-        }
-    }
-    /* gradient_2 = gradient */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 16) {
-        store_v4(gradient_2 + table_axis_2, load_v4(gradient + table_axis_2));
-    }
-    if (dtable_array) {
-        /* dtable_array = gradient_2 */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            dtable_array[table_axis_2] = gradient_2[table_axis_2];
-    }
-}
+#define T(name) name##_v4
+#define TARGET __attribute__((target("avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi,bmi2,fma,f16c")))
+#define LANES 16
+#define REGISTERS 32
+#define DQ 1
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 4
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v4 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== x86-64-v3 ==== */
 #if defined(__x86_64__)
-#define TARGET_v3 __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
-
-/* Each of these types has 8 elements:
-   - vec_v3: numbers
-   - mask_v3: results of comparisons
-   - ints_v3: positions
-   - wide_v3: doubles */
-typedef float vec_v3 __attribute__((vector_size(32)));
-typedef float stored_v3 __attribute__((vector_size(32), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_v3 __attribute__((vector_size(32)));
-typedef int64_t ints_v3 __attribute__((vector_size(64)));
-typedef double wide_v3 __attribute__((vector_size(64)));
-TARGET_v3 INLINE vec_v3 load_v3(const float *p) { return *(const stored_v3 *)(const void *)p; }
-TARGET_v3 INLINE void store_v3(float *p, vec_v3 x) { *(stored_v3 *)(void *)p = x; }
-TARGET_v3 INLINE vec_v3 splat_v3(float x) { return x - (vec_v3){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-TARGET_v3 INLINE vec_v3 pick_v3(mask_v3 m, vec_v3 a, vec_v3 b) { return (vec_v3)((m & (mask_v3)a) | (~m & (mask_v3)b));
-    }
-
-static const ints_v3 lane_v3 = {0, 1, 2, 3, 4, 5, 6, 7};
-
-TARGET_v3 INLINE vec_v3 max_v3(vec_v3 a, vec_v3 b) { return pick_v3((mask_v3)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-TARGET_v3 INLINE vec_v3 exp2_v3(vec_v3 x)
-{
-    x = pick_v3((mask_v3)(x < -127.0f), splat_v3(-127.0f), x);
-    x = pick_v3((mask_v3)(x > 128.0f), splat_v3(128.0f), x);
-    const vec_v3 t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_v3 f = x - (t - 12582912.0f);
-    vec_v3 p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_v3)(((mask_v3)t + 127) << 23);
-}
-
-TARGET_v3 INLINE vec_v3 log_v3(vec_v3 x)
-{
-    vec_v3 y = x;
-    for (int k = 0; k < 8; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
-TARGET_v3 INLINE void truncate_v3(ints_v3 *to, const wide_v3 *x)
-{
-    for (int k = 0; k < 8; k++) (*to)[k] = truncated((*x)[k]);
-}
-
-/* Returns the sum over the lanes of x. */
-TARGET_v3 INLINE float lane_sum_v3(vec_v3 x)
-{
-    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-TARGET_v3 INLINE float lane_max_v3(vec_v3 x)
-{
-    x = max_v3(x, __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3));
-    x = max_v3(x, __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5));
-    x = max_v3(x, __builtin_shufflevector(x, x, 1, 0, 3, 2, 5, 4, 7, 6));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-TARGET_v3 INLINE vec_v3 lane_sums_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 1], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 8, 10, 4, 6, 12, 14) + __builtin_shufflevector(t[r],
-            t[r + 2], 1, 3, 9, 11, 5, 7, 13, 15);
-    UNROLL for (int r = 0; r < 8; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], 0, 1, 2, 3, 8, 9, 10, 11) + __builtin_shufflevector(t[r],
-            t[r + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    return t[0];
-}
-
-/* Transposes 8 vectors in place. Each step swaps one bit of the row and column numbers. */
-TARGET_v3 INLINE void exchange_v3(vec_v3 *t)
-{
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 1)) {
-            const vec_v3 a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 2)) {
-            const vec_v3 a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    UNROLL for (int r = 0; r < 8; r++)
-        if (!(r & 4)) {
-            const vec_v3 a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
-            t[r + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 8 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-TARGET_v3 INLINE void transpose_some_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8;
-    for (int64_t k = 0; k < whole / 8 * (deep / 8); k++) {
-        const int64_t row = k / (deep / 8) * 8, column = k % (deep / 8) * 8;
-        vec_v3 t[8];
-        if (out)
-            UNROLL for (int r = 0; r < 8; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 8; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(from + (row + r) * from_row + column);
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_v3, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores. */
-TARGET_v3 APART void transpose_padded_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 8, deep = columns - columns % 8, left = rows - whole;
-    transpose_some_v3(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 8) {
-        vec_v3 t[8];
-        UNROLL for (int r = 0; r < 8; r++) t[r] = r < left ? load_v3(from + r * from_row + column) : (vec_v3){0};
-        exchange_v3(t);
-        UNROLL for (int r = 0; r < 8; r++) store_v3(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_v3(to + column * to_row, (vec_v3){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-TARGET_v3 APART void transpose_out_v3(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_v3(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-TARGET_v3 INLINE void add_v3(float *sum, float *compensation, vec_v3 x, vec_v3 factor)
-{
-    const vec_v3 old = load_v3(sum) * factor, more = load_v3(compensation) * factor + x, new = old + more;
-    store_v3(compensation, more - (new - old));
-    store_v3(sum, new);
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-TARGET_v3 INLINE void block_v3(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row,
-    int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_v3 sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_v3){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(b + v * 8);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_v3 times = update >= 2 && factor ? load_v3(factor + v * 8) : splat_v3(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 8;
-            if (update == 3) {
-                add_v3(to, compensation + r * c_row + v * 8, sum[r][v], times);
-                continue;
-            }
-            store_v3(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_v3(to) + sum[r][v] : load_v3(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_v3, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-TARGET_v3 INLINE void parts_v3(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_v3(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_v3(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_v3, for any number of rows. `lanes` is a multiple of 8 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-TARGET_v3 INLINE void blocks_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_v3(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_v3(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_v3(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_v3(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_v3(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-            update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_v3, for any number of rows and vectors. It computes one vector at a time. */
-TARGET_v3 APART void narrow_v3(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 8) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_v3(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_v3(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_v3(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_v3(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_v3(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_v3(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-TARGET_v3 INLINE int64_t lanes_in_blocks_v3(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 8;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 8. Other parameters are as in blocks_v3. */
-TARGET_v3 INLINE void dot_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_v3(vectors, lanes);
-    blocks_v3(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_v3, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-TARGET_v3 INLINE void dot_ahead_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_v3(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 8) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_v3(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_v3(vectors, vectors * 8, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_v3(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Returns the elements x … x + 8 - 1 of a row before they are multiplied by a scale. x is a multiple of 8. */
-TARGET_v3 INLINE vec_v3 unscaled_v3(const float *row, int64_t x)
-{
-    return load_v3(row + x);
-}
-
-/* Returns the elements x … x + 8 - 1 of a row. */
-TARGET_v3 INLINE vec_v3 widened_v3(const float *row, int64_t x)
-{
-    return unscaled_v3(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_v3(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_v3(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-TARGET_v3 INLINE void fetch_v3(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_v3(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 3);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 8 columns k and `steps` terms t. b has all 8 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-TARGET_v3 INLINE void columns_v3(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c)
-{
-    vec_v3 t[8];
-    UNROLL for (int k = 0; k < 8; k++) t[k] = (vec_v3){0};
-    for (int64_t first = 0; first < steps; first += 128)
-        UNROLL for (int k = 0; k < 8; k++) {
-            for (int64_t s = first; s < min(first + 128, steps); s += 8)
-                t[k] += load_v3(a + s) * unscaled_v3(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_v3(c, lane_sums_v3(t));
-}
-
-/* Like columns_v3, for up to 4 rows of a, which share the loads of b. It has 8 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-TARGET_v3 INLINE void some_columns_v3(const int rows, const int direct, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_v3 t[4][8];
-    for (int64_t k = 0; k < 8; k += 2) {
-        vec_v3 sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_v3){0};
-        for (int64_t s = 0; s < steps; s += 8) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 3);
-            vec_v3 x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_v3(b + (k + n) * b_row, s) : load_v3(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_v3 y = load_v3(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_v3(c + r * c_row, lane_sums_v3(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-TARGET_v3 INLINE void columns_of_4_v3(const int direct, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_v3(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_v3(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_v3(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_v3(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_v3, for two or more rows of a. If b has fewer than 8 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-TARGET_v3 INLINE void all_columns_v3(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_v3(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_v3(0, last, steps, a + r * a_row, b, b_row, c + r * c_row);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 8 + l of all rows is at number l * steps / 8 + s. */
-TARGET_v3 INLINE void turn_rows_v3(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 8;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_v3 t[8];
-            UNROLL for (int r = 0; r < 8; r++) t[r] = load_v3(a + (v * 8 + r) * a_row + s * 8);
-            exchange_v3(t);
-            UNROLL for (int l = 0; l < 8; l++) store_v3(turned + ((l * parts + s) * vectors + v) * 8, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 8 elements apart. */
-TARGET_v3 INLINE void turned_lane_v3(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_v3){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_v3 x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_v3(turned + (s * vectors + v) * 8);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 8];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-TARGET_v3 INLINE void add_turned_v3(const int sums, const vec_v3 *earlier, vec_v3 *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_v3: first those of each lane of a vector, then the lanes as in lane_sums_v3. `asks` tells whether `keys` rows
-   at
-   `ahead` are prefetched. */
-TARGET_v3 INLINE void turned_columns_v3(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_v3 *t)
-{
-    enum { GROUP = 8 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 8, lane = parts * vectors * 8;
-    const int sums = vectors * keys;
-    vec_v3 group[3][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_v3 sum[8];
-    for (int l = 0; l < 8; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_v3 one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (8 / keys) == 0) fetch_v3(1, steps, ahead + k / (8 / keys) * ahead_row, ahead_row);
-        turned_lane_v3(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_v3(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_v3(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_v3(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_v3(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_v3(sums, one, sum);
-            add_turned_v3(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_v3(sums, group[level++], sum);
-        if (l + GROUP == 8) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_v3, for the rows of up to 2 vectors and all columns, whose number is a multiple of 8. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-TARGET_v3 INLINE void turned_v3(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 8 * 64] __attribute__((aligned(32)));
-    turn_rows_v3(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 8, b += 8 * b_row) {
-        vec_v3 t[2][8];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 8; k += keys) {
-            vec_v3 some[8];
-            turned_columns_v3(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_v3(b, b_row, 32 + k, columns - x, NULL), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_v3(t[v]);
-            UNROLL for (int r = 0; r < 8; r++) store_v3(c + (v * 8 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_v3, for the rows of all whole vectors. Returns their number. */
-TARGET_v3 INLINE int64_t all_turned_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a,
-    int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    int64_t r = 0;
-    for (; r + 2 * 8 <= rows; r += 2 * 8)
-        turned_v3(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-    if (r + 8 <= rows) {
-        turned_v3(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-        r += 8;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 8.
-   - b is in memory. It is prefetched 0 rows ahead for one row of a, otherwise 32 rows ahead. */
-TARGET_v3 INLINE void dot_along_v3(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    const int64_t whole = columns - columns % 8,
-        turned = rows < 8 ? 0 : all_turned_v3(rows, whole, steps, a, a_row, b, b_row, c, c_row),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 8, b += 8 * b_row) {
-        const int64_t last = min(8, columns - x) - 1;
-        const float *const ahead = ahead_v3(b, b_row, rows == 1 ? 0 : 32, columns - x, NULL);
-        if (rows == 1 && last == 8 - 1)
-            columns_v3(1, last, steps, a, b, b_row, c + x);
-        else if (rows == 1)
-            columns_v3(0, last, steps, a, b, b_row, c + x);
-        else if (last == 8 - 1)
-            all_columns_v3(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_v3(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-TARGET_v3 INLINE void row_v3(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-)
-{
-    vec_v3 sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_v3){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_v3(b, first + v * 8);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_v3(c + first + v * 8, load_v3(c + first + v * 8) + sum[v]);
-}
-
-/* Like dot_v3, but b is in memory and is prefetched as in dot_along_v3. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 128 lanes at a time. */
-TARGET_v3 INLINE void dot_fetched_v3(const int vectors, const int64_t lanes, int64_t rows, const int tail,
-    int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_v3(b, b_step, rows == 1 ? 0 : 32, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 128 <= lanes; x += 128)
-                row_v3(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            if (lanes % 128)
-                row_v3((int)(lanes % 128 / 8), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 8) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 8) / lanes;
-            fetch_v3(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_v3(vectors, vectors * 8, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_v3 or a similar function with constants. */
-TARGET_v3 APART void dot0_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-TARGET_v3 APART void dot1_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-TARGET_v3 APART void dot2_v3(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
-{
-    dot_along_v3(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144);
-}
-TARGET_v3 APART void dot3_v3(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_v3(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
-}
-TARGET_v3 APART void dot4_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v3 APART void dot5_v3(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
-{
-    dot_ahead_v3(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-TARGET_v3 APART void dot6_v3(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_v3(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/80,
-        c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_t5_rows_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
-    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65896 differences] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(sum + e * 80 + i, splat_v3(0.0f));
-            store_v3(sum_compensation + e * 80 + i, splat_v3(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 360, 1 - n_k, n_q + n_k + 360, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
-            if (difference_3600 >= difference_3601) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
-                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 360);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                row_max_in[vector] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new1 = score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_v3(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_5 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_v3 score_4 = load_v3(score + j * 80 + i);
-                const vec_v3 score_new6 = exp2_v3(score_4 - row_max_5);
-                store_v3(score + j * 80 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_v3(round_up(i1 - i0, 8), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_7 = load_v3(row_sum + i);
-        const mask_v3 t_8 = row_sum_7 == 0.0f;
-        const vec_v3 t_9 = 1.0f / row_sum_7;
-        for (int64_t e = 0; e < 64; e++) {
-            store_v3(sum + e * 80 + i, pick_v3(t_8, splat_v3(0.0f), load_v3(sum + e * 80 + i) * t_9));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_sum_10 = load_v3(row_sum + i);
-            store_v3(row_sum + i, pick_v3(row_sum_10 == 0.0f, splat_v3(0.0f),
-                (log_v3(row_sum_10) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_v3(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 8);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_t5_few_begin_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 1.442695f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 16) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 8) {
-                store_v3(query_turned + r * 64 + d, load_v3(q + r / n_q * q_head + r % n_q * q_row + d) * 1.442695f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-TARGET_v3 APART void softmax_t5_few_begin_2_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 8) {
-        store_v3(carried_max + r, splat_v3(-FLT_MAX));
-        store_v3(carried_sum + r, splat_v3(0.0f));
-        store_v3(carried_sum_compensation + r, splat_v3(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(carried + r * 64 + e, splat_v3(0.0f));
-                store_v3(carried_compensation + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-TARGET_v3 APART void softmax_t5_few_keys_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const table_at = (float *)(void *)(part->work + 37120); /* [r: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 8) {
-        store_v3(state_max + (chunk - chunk0) * 4224 + r, splat_v3(-FLT_MAX));
-        store_v3(state_sum + (chunk - chunk0) * 4224 + r, splat_v3(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_v3(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* score[r][j] = sum over d of query_turned * k */
-        dot2_v3(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            store_v3(old_max + r, load_v3(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
-                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 8); j++) table_at[r * 144 + j] = 0;
-        }
-        /* score = score + (table_at * 1.442695f) */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(score + r * 144 + j, load_v3(score + r * 144 + j) + (load_v3(table_at + r * 144 + j) *
-                    1.442695f));
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lanes_max = splat_v3(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lanes_max = max_v3(lanes_max, j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1
-                    - j0, mask_v3), term, splat_v3(-INFINITY)));
-            }
-            const float largest = lane_max_v3(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 8) {
-            const vec_v3 old_max_0 = load_v3(old_max + r);
-            const vec_v3 old_max_new1 = exp2_v3(old_max_0 - load_v3(state_max + (chunk - chunk0) * 4224 + r));
-            store_v3(old_max + r, old_max_new1);
-            store_v3(state_sum + (chunk - chunk0) * 4224 + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new1);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_v3(score + r * 144 + j, exp2_v3(load_v3(score + r * 144 + j) - (state_max[(chunk - chunk0) * 4224
-                    + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_v3 lane_sums = splat_v3(0);
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                const vec_v3 term = load_v3(score + r * 144 + j);
-                lane_sums += j + 8 <= j1 - j0 ? term : pick_v3(__builtin_convertvector(j + lane_v3 < j1 - j0, mask_v3),
-                    term, splat_v3(0));
-            }
-            const float total = lane_sum_v3(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    store_v3(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        dot3_v3(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET_v3 APART void softmax_t5_few_fold_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 8) {
-            const vec_v3 carried_max_2 = load_v3(carried_max + r);
-            const vec_v3 before_max_new3 = carried_max_2;
-            const vec_v3 state_max_4 = load_v3(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_v3 carried_max_new5 = max_v3(load_v3(carried_max + r), state_max_4);
-            store_v3(carried_max + r, carried_max_new5);
-            const vec_v3 carried_factor_new6 = exp2_v3(before_max_new3 - carried_max_new5);
-            store_v3(carried_factor + r, carried_factor_new6);
-            const vec_v3 slot_factor_new7 = exp2_v3(state_max_4 - carried_max_new5);
-            store_v3(slot_factor + r, slot_factor_new7);
-            const vec_v3 carried_sum_8 = load_v3(carried_sum + r);
-            store_v3(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_v3(carried_sum_compensation + r, load_v3(carried_sum_compensation + r) * carried_factor_new6);
-            add_v3(carried_sum + r, carried_sum_compensation + r, load_v3(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new7, splat_v3(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                    const vec_v3 carried_9 = load_v3(carried + r * 64 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_v3(carried + r * 64 + e, carried_9 * carried_factor_10);
-                    store_v3(carried_compensation + r * 64 + e, load_v3(carried_compensation + r * 64 + e) *
-                        carried_factor_10);
-                    add_v3(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_v3(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_v3(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-TARGET_v3 APART void softmax_t5_few_queries_v3(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 16) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 8) {
-                const float carried_sum_11 = carried_sum[r];
-                store_v3(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_v3(0.0f) : load_v3(carried + r * 64 + e)
-                    * (1.0f / carried_sum_11));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET_v3 static void softmax_t5_few_v3(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_t5_few_begin_v3(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_begin_2_v3(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_t5_few_keys_v3(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_t5_few_fold_v3(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_queries_v3(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_t5_saved_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
-    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65896 differences] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_v3(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 8);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(row_max + i, splat_v3(-FLT_MAX));
-        store_v3(row_sum + i, splat_v3(0.0f));
-        store_v3(row_sum_compensation + i, splat_v3(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            store_v3(old_max + i, load_v3(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 360, 1 - n_k, n_q + n_k + 360, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
-            if (difference_3600 >= difference_3601) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
-                difference_360++) table_at[difference_360] = table_array[max(min((((difference_360 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_360 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_360 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_360 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_360 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 360);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-            vec_v3 row_max_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                row_max_in[vector] = load_v3(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                    const vec_v3 score_0 = load_v3(score + j * 80 + i);
-                    const vec_v3 score_new1 = score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_v3(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_v3(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                store_v3(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 old_max_2 = load_v3(old_max + i);
-            const vec_v3 old_max_new3 = exp2_v3(old_max_2 - load_v3(row_max + i));
-            store_v3(old_max + i, old_max_new3);
-            store_v3(row_sum + i, load_v3(row_sum + i) * old_max_new3);
-            store_v3(row_sum_compensation + i, load_v3(row_sum_compensation + i) * old_max_new3);
-        }
-        /* row_sum += exp2(score - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 8) {
-            const vec_v3 row_max_4 = load_v3(row_max + i);
-            vec_v3 row_sum_in = (vec_v3){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_v3(load_v3(score + j * 80 + i) - row_max_4);
-            }
-            add_v3(row_sum + i, row_sum_compensation + i, row_sum_in, splat_v3(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        const vec_v3 row_sum_5 = load_v3(row_sum + i);
-        store_v3(row_sum + i, pick_v3(row_sum_5 == 0.0f, splat_v3(0.0f),
-            (log_v3(row_sum_5) + (load_v3(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_t5_row_sums_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_v3(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 8);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_v3(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 8);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 8) {
-        store_v3(result + i, splat_v3(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 16) {
-        vec_v3 result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            result_in[vector] = (vec_v3){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-                result_in[vector] += load_v3(dout_tile + e * 80 + i) * (-load_v3(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 8) {
-            store_v3(result + i, load_v3(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_t5_dq_sums1_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const int64_t k_batch = call->p.k.batch;
-    const float *const v = call->v + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int64_t v_batch = call->p.v.batch;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
-    const int64_t row_0_batch = call->p.heads * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
-    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_batch = call->p.dq.batch;
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
-    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65752 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
-    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65752 differences] */
-    if (partial_0) {
-        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
-            store_v3(unit_sum + table_axis_2, splat_v3(0.0f));
-            store_v3(unit_sum_compensation + table_axis_2, splat_v3(0.0f));
-        }
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_v3(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_v3(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 8); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
-            /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    store_v3(q_tile + d * 80 + i, load_v3(q_tile + d * 80 + i) * 1.442695f);
-                    store_v3(sum + d * 80 + i, splat_v3(0.0f));
-                    store_v3(sum_compensation + d * 80 + i, splat_v3(0.0f));
-                }
-            }
-            if (partial_0) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(row_sum + table_axis_2 * 80 + i, splat_v3(0.0f));
-                        store_v3(row_sum_compensation + table_axis_2 * 80 + i, splat_v3(0.0f));
-                    }
-                }
-            }
-            for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-                const int64_t j1 = min(j0 + 144, j_end);
-                /* score[j][i] = sum over d of k * q_tile */
-                dot4_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
-                /* score_2[j][i] = sum over e of v * dout_tile */
-                dot5_v3(round_up(i1 - i0, 8), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
-                    k + b * k_batch + j0 * k_row, k_row);
-                /* the elements of table_at that this thread has for the head */
-                const int64_t table_at_first = i0 - j1 + 1;
-                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                    table_at_first + 216, 1 - n_k, n_q + n_k + 216, 65536);
-                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                    const int64_t difference_2160 = above ? table_at_known->to - table_at_first : 0;
-                    const int64_t difference_2161 = above ? 216 : table_at_known->from - table_at_first;
-                    if (difference_2160 >= difference_2161) continue;
-                    /* table_at = table_array, at computed subscripts */
-                    for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
-                        difference_216++) table_at[difference_216] = table_array[max(min((((difference_216 + i0 - j1 +
-                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_216 + i0 - j1 + query_start - 6) <= 0) && (0
-                        <= (difference_216 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_216 + i0 - j1 +
-                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_216 + i0 - j1 +
-                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-                }
-                extend_known(table_at_known, table_at_first, table_at_first + 216);
-                /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
-                   weight_3 = score_2 * score */
-                for (int64_t i = 0; i < i1 - i0; i += 8) {
-                    const vec_v3 saved_0_tile_1 = load_v3(saved_0_tile + i);
-                    const vec_v3 row_0_tile_4 = load_v3(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_v3 score_0 = load_v3(score + j * 80 + i);
-                        const vec_v3 score_new2 = exp2_v3((score_0 + (load_v3(table_at + ((i0 + i) - (j0 + j) - (i0 -
-                            j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_v3(score + j * 80 + i, score_new2);
-                        const vec_v3 score_2_3 = load_v3(score_2 + j * 80 + i);
-                        const vec_v3 score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_v3(score_2 + j * 80 + i, score_2_new5);
-                        store_v3(weight_3 + j * 80 + i, score_2_new5 * score_new2);
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k * weight_3 */
-                    dot6_v3(round_up(i1 - i0, 8), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
-                        sum_compensation);
-                }
-                /* the elements of subscript that this thread has for the head */
-                const int64_t subscript_first = i0 - j1 + 1;
-                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 216, 1 - n_k,
-                    n_q + n_k + 216, 65536);
-                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
-                if (partial_0) {
-                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
-                        and those above */
-                        const int64_t difference_2160 = above ? subscript_known->to - subscript_first : 0;
-                        const int64_t difference_2161 = above ? 216 : subscript_known->from - subscript_first;
-                        if (difference_2160 >= difference_2161) continue;
-                        /* subscript = max(min(select((((difference_216 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                           0) + select(((((difference_216 + (lo ... */
-                        const int64_t t_6 = i0 - j1;
-                        for (int64_t difference_216 = difference_2160; difference_216 < difference_2161;
-                            difference_216 += 8) {
-                            const ints_v3 t_7 = ((difference_216 + lane_v3) + t_6) + query_start;
-                            const ints_v3 t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                            wide_v3 t_9 = __builtin_convertvector(t_8, wide_v3) * 0.125;
-                            for (int lane = 0; lane < 8; lane++) t_9[lane] = log(t_9[lane]);
-                            wide_v3 t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                            for (int lane = 0; lane < 8; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                                t_10[lane] ? t_10[lane] : (double)15);
-                            const wide_v3 real11 = t_10;
-                            ints_v3 whole11 = {0};
-                            truncate_v3(&whole11, &real11);
-                            store_v3(subscript + difference_216, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
-                                - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) &
-                                (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31)
-                                & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0})))
-                                + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <=
-                                (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2)
-                                <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
-                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0}))) >
-                                0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 -
-                                (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0
-                                <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) |
-                                (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_v3){0})))) | (~(((((((((t_7 +
-                                2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 +
-                                (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) &
-                                whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_v3){0})) | (~((t_7 + 2) <= 0) & (0
-                                - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_v3){0}))
-                                | (~((t_7 + 2) <= 0) & (0 - (ints_v3){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8)))
-                                & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
-                                (ints_v3){0}))) > 0) & (0 - (ints_v3){0})), vec_v3));
-                        }
-                    }
-                    extend_known(subscript_known, subscript_first, subscript_first + 216);
-                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                            vec_v3 row_sum_in = (vec_v3){0};
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                row_sum_in += pick_v3(load_v3(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_v3(score_2 + j * 80 + i) * load_v3(score + j * 80 + i),
-                                    splat_v3(0.0f));
-                            }
-                            add_v3(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
-                                row_sum_in, splat_v3(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* sum = sum */
-                for (int64_t d = 0; d < 64; d++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        store_v3(sum + d * 80 + i, load_v3(sum + d * 80 + i));
-                    }
-                }
-            }
-            if (partial_0) {
-                /* unit_sum += row_sum */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    vec_v3 lane_sums = splat_v3(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 8) {
-                        const vec_v3 term = load_v3(row_sum + table_axis_2 * 80 + i);
-                        lane_sums += i + 8 <= i1 - i0 ? term : pick_v3(__builtin_convertvector(i + lane_v3 < i1 - i0,
-                            mask_v3), term, splat_v3(0));
-                    }
-                    const float total = lane_sum_v3(lane_sums);
-                    const float more = unit_sum_compensation[table_axis_2] + total,
-                        sum_then = unit_sum[table_axis_2] + more;
-                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
-                    unit_sum[table_axis_2] = sum_then;
-                }
-            }
-            if (dq) {
-                /* dq = sum, transposed back */
-                transpose_out_v3(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            partial_0[table_axis_2] = unit_sum[table_axis_2];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET_v3 static void softmax_t5_dk_dv_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
-    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65896 differences] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_v3(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 8);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_v3(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 8);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 80 + j, splat_v3(0.0f));
-                store_v3(sum_compensation + e * 80 + j, splat_v3(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 8) {
-            store_v3(k_tile + d * 80 + j, load_v3(k_tile + d * 80 + j) * 1.442695f);
-            store_v3(sum_2 + d * 80 + j, splat_v3(0.0f));
-            store_v3(sum_2_compensation + d * 80 + j, splat_v3(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* the elements of table_at that this thread has for the head */
-            const int64_t table_at_first = j0 - i1 + 1;
-            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                table_at_first + 360, 1 - n_q, n_k + n_q + 360, 65536);
-            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                const int64_t difference_3600 = above ? table_at_known->to - table_at_first : 0;
-                const int64_t difference_3601 = above ? 360 : table_at_known->from - table_at_first;
-                if (difference_3600 >= difference_3601) continue;
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_360 = difference_3600; difference_360 < difference_3601;
-                    difference_360++) table_at[difference_360] = table_array[m * table_array_stride_0 +
-                    max(min((((query_start + 1) <= (difference_360 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
-                    (difference_360 + j0 - i1 + 1)) && ((difference_360 + j0 - i1 + 1) <= (query_start + 7))) ?
-                    (int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) : truncated(min_real(8 +
-                    ((log(((int64_t)llabs(query_start - (difference_360 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                    8.0), 15))), 31), 0) * table_array_stride_1];
-            }
-            extend_known(table_at_known, table_at_first, table_at_first + 360);
-            /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_v3(score + i * 80 + j, exp2_v3((load_v3(score + i * 80 + j) + (load_v3(table_at + ((j0 + j) -
-                        (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                dot6_v3(round_up(j1 - j0, 8), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                    sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 16) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 8) {
-                            store_v3(score_2 + i * 80 + j, (load_v3(score_2 + i * 80 + j) + (row_0[m * row_0_head + (i0
-                                + i)])) * load_v3(score + i * 80 + j));
-                        }
-                    }
-                }
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                dot6_v3(round_up(j1 - j0, 8), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                    sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum_2 + d * 80 + j, load_v3(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 8) {
-                store_v3(sum + e * 80 + j, load_v3(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_v3(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 8);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_v3(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 8);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-TARGET_v3 static void softmax_t5_totals1_v3(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
-    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
-    /* gradient = 0.0f */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
-        store_v3(gradient + table_axis_2, splat_v3(0.0f));
-    }
-    /* gradient += partial_0 */
-    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 16) {
-        vec_v3 gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 8) {
-            gradient_in[vector] = (vec_v3){0};
-        }
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
-                table_axis_2 += 8) {
-                gradient_in[vector] += load_v3(partial_0 + unit16 * 32 + table_axis_2);
-            }
-        }
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 8) {
-            store_v3(gradient + table_axis_2, load_v3(gradient + table_axis_2) + gradient_in[vector]);
-        }
-    }
-    /* gradient_2 = gradient */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 8) {
-        store_v3(gradient_2 + table_axis_2, load_v3(gradient + table_axis_2));
-    }
-    if (dtable_array) {
-        /* dtable_array = gradient_2 */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            dtable_array[table_axis_2] = gradient_2[table_axis_2];
-    }
-}
+#define T(name) name##_v3
+#define TARGET __attribute__((target("avx2,bmi,bmi2,fma,f16c")))
+#define LANES 8
+#define REGISTERS 16
+#define F16C 1
+#define AVX 1
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 3
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) v3 /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
 #endif
 
 /* ==== generic ==== */
-
-/* Each of these types has 4 elements:
-   - vec_any: numbers
-   - mask_any: results of comparisons
-   - ints_any: positions
-   - wide_any: doubles */
-typedef float vec_any __attribute__((vector_size(16)));
-typedef float stored_any __attribute__((vector_size(16), aligned(sizeof(float)), may_alias)); /* in memory, unaligned */
-typedef int32_t mask_any __attribute__((vector_size(16)));
-typedef int64_t ints_any __attribute__((vector_size(32)));
-typedef double wide_any __attribute__((vector_size(32)));
-INLINE vec_any load_any(const float *p) { return *(const stored_any *)(const void *)p; }
-INLINE void store_any(float *p, vec_any x) { *(stored_any *)(void *)p = x; }
-INLINE vec_any splat_any(float x) { return x - (vec_any){0}; }
-
-/* Returns a in the lanes of the mask, and b in the other lanes. */
-INLINE vec_any pick_any(mask_any m, vec_any a, vec_any b) { return (vec_any)((m & (mask_any)a) | (~m & (mask_any)b)); }
-
-static const ints_any lane_any = {0, 1, 2, 3};
-
-INLINE vec_any max_any(vec_any a, vec_any b) { return pick_any((mask_any)(a < b), b, a); }
-
-/* Returns 2^x with a relative error below 1e-8. It is 0 for x < -127.0f. NaN stays NaN. */
-INLINE vec_any exp2_any(vec_any x)
-{
-    x = pick_any((mask_any)(x < -127.0f), splat_any(-127.0f), x);
-    x = pick_any((mask_any)(x > 128.0f), splat_any(128.0f), x);
-    const vec_any t = x + 12582912.0f; /* the nearest integer is in the low bits of t */
-    const vec_any f = x - (t - 12582912.0f);
-    vec_any p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
-    return p * (vec_any)(((mask_any)t + 127) << 23);
-}
-
-INLINE vec_any log_any(vec_any x)
-{
-    vec_any y = x;
-    for (int k = 0; k < 4; k++) y[k] = logf(x[k]);
-    return y;
-}
-
-/* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
-INLINE void truncate_any(ints_any *to, const wide_any *x)
-{
-    for (int k = 0; k < 4; k++) (*to)[k] = truncated((*x)[k]);
-}
-
-/* Returns the sum over the lanes of x. */
-INLINE float lane_sum_any(vec_any x)
-{
-    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
-    x += __builtin_shufflevector(x, x, 1, 0, 3, 2);
-    return x[0];
-}
-
-/* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
-INLINE float lane_max_any(vec_any x)
-{
-    x = max_any(x, __builtin_shufflevector(x, x, 2, 3, 0, 1));
-    x = max_any(x, __builtin_shufflevector(x, x, 1, 0, 3, 2));
-    return x[0];
-}
-
-/* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
-INLINE vec_any lane_sums_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 1], 1, 3, 5,
-            7);
-    UNROLL for (int r = 0; r < 4; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], 0, 2, 4, 6) + __builtin_shufflevector(t[r], t[r + 2], 1, 3, 5,
-            7);
-    return t[0];
-}
-
-/* Transposes 4 vectors in place. Each step swaps one bit of the row and column numbers. */
-INLINE void exchange_any(vec_any *t)
-{
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 1)) {
-            const vec_any a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, 0, 4, 2, 6);
-            t[r + 1] = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        }
-    UNROLL for (int r = 0; r < 4; r++)
-        if (!(r & 2)) {
-            const vec_any a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
-            t[r + 2] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
-        }
-}
-
-/* Transposes: to[y][x] = from[x][y]. It works in squares of 4 rows and columns, so that cache lines are written at
-   once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
-INLINE void transpose_some_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead, const int out)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4;
-    for (int64_t k = 0; k < whole / 4 * (deep / 4); k++) {
-        const int64_t row = k / (deep / 4) * 4, column = k % (deep / 4) * 4;
-        vec_any t[4];
-        if (out)
-            UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
-        else
-            UNROLL for (int r = 0; r < 4; r++)
-                __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(from + (row + r) * from_row + column);
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row + row, t[r]);
-    }
-    for (int64_t column = deep; column < columns; column++)
-        for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
-    for (int64_t row = whole; row < rows; row++)
-        for (int64_t column = 0; column < columns; column++)
-            to[column * to_row + row] = from[row * from_row + column];
-}
-
-/* Like transpose_any, but to[y][x] is 0 from x = rows on, up to a whole vector. Few rows then need no strided stores.
-   */
-APART void transpose_padded_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    const int64_t whole = rows - rows % 4, deep = columns - columns % 4, left = rows - whole;
-    transpose_some_any(from, from_row, whole, columns, to, to_row, ahead, 0);
-    from += whole * from_row;
-    to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += 4) {
-        vec_any t[4];
-        UNROLL for (int r = 0; r < 4; r++) t[r] = r < left ? load_any(from + r * from_row + column) : (vec_any){0};
-        exchange_any(t);
-        UNROLL for (int r = 0; r < 4; r++) store_any(to + (column + r) * to_row, t[r]);
-    }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
-        store_any(to + column * to_row, (vec_any){from[column]});
-        for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
-    }
-}
-
-APART void transpose_out_any(const float *from, int64_t from_row, int64_t rows, int64_t columns, float *to,
-    int64_t to_row, int64_t ahead)
-{
-    transpose_some_any(from, from_row, rows, columns, to, to_row, ahead, 1);
-}
-/* *sum = *sum * factor + x per lane, with compensated summation (Kahan). *compensation is the rounding error, which
-   the next call adds. */
-INLINE void add_any(float *sum, float *compensation, vec_any x, vec_any factor)
-{
-    const vec_any old = load_any(sum) * factor, more = load_any(compensation) * factor + x, new = old + more;
-    store_any(compensation, more - (new - old));
-    store_any(sum, new);
-}
-
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to 6 rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
-   If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
-   few cache misses in flight. */
-INLINE void block_any(const int rows, const int vectors, int64_t steps, const float *a, int64_t a_row, int64_t a_step,
-    const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    vec_any sum[6][2];
-    UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int v = 0; v < vectors; v++) sum[r][v] = (vec_any){0};
-    int64_t t = 0;
-    for (; t < steps; t++, a += a_step, b += b_step) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(b + v * 4);
-        UNROLL for (int r = 0; r < rows; r++) {
-            const float y = a[r * a_row];
-            UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
-        }
-    }
-    UNROLL for (int v = 0; v < vectors; v++) {
-        const vec_any times = update >= 2 && factor ? load_any(factor + v * 4) : splat_any(1);
-        UNROLL for (int r = 0; r < rows; r++) {
-            float *const to = c + r * c_row + v * 4;
-            if (update == 3) {
-                add_any(to, compensation + r * c_row + v * 4, sum[r][v], times);
-                continue;
-            }
-            store_any(to, update == 0 ? sum[r][v]
-                : update == 1 ? load_any(to) + sum[r][v] : load_any(to) * times + sum[r][v]);
-        }
-    }
-}
-
-/* Like block_any, but if `update` is 0 and the sum is long, it adds `span` terms at a time. Each span is summed
-   separately, which reduces rounding errors. */
-INLINE void parts_any(const int rows, const int vectors, int64_t steps, const int64_t span, const float *a,
-    int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, const int update,
-    const float *factor, float *compensation)
-{
-    const int64_t first = update == 0 && steps > 2 * span ? span : steps;
-    block_any(rows, vectors, first, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (update == 0)
-        for (int64_t t = first; t < steps; t += span)
-            block_any(rows, vectors, min(span, steps - t), a + t * a_step, a_row, a_step, b + t * b_step, b_step, c,
-                c_row, 1, NULL, NULL);
-}
-
-/* Like parts_any, for any number of rows. `lanes` is a multiple of 4 * vectors. `tail` is rows % 6 if this is a
-   constant, otherwise -1. */
-INLINE void blocks_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    for (int64_t x = 0; x < lanes; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        int64_t r = 0;
-        for (; r + 6 <= rows; r += 6)
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step,
-                c + r * c_row + x, c_row, update, f, left ? left + r * c_row : NULL);
-        switch (tail >= 0 ? tail : rows - r) {
-        case 5: parts_any(5, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 4: parts_any(4, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 3: parts_any(3, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 2: parts_any(2, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        case 1: parts_any(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x,
-            c_row, update, f, left ? left + r * c_row : NULL); break;
-        }
-    }
-}
-
-/* Like block_any, for any number of rows and vectors. It computes one vector at a time. */
-APART void narrow_any(int64_t lanes, int64_t rows, int64_t steps, int64_t span, const float *a, int64_t a_row,
-    int64_t a_step, const float *b, int64_t b_step, float *c, int64_t c_row, int update,
-    const float *factor, float *compensation)
-{
-    const int64_t most = update == 0 && steps > 2 * span ? span : steps;
-    for (int64_t t = 0; t < steps; t += most) {
-        const int64_t some = min(most, steps - t);
-        const float *const from = a + t * a_step;
-        const int now = t > 0 ? 1 : update;
-        for (int64_t x = 0; x < lanes; x += 4) {
-            const float *const f = factor ? factor + x : NULL;
-            float *const left = compensation ? compensation + x : NULL;
-            int64_t r = 0;
-            for (; r < rows; r += 6)
-                switch (min(rows - r, 6)) {
-        default: block_any(6, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step,
-            c + r * c_row + x, c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 5: block_any(5, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 4: block_any(4, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 3: block_any(3, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 2: block_any(2, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-        case 1: block_any(1, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + x, b_step, c + r * c_row + x,
-            c_row, now, f, left ? left + r * c_row : NULL); break;
-                }
-        }
-    }
-}
-
-/* Returns the number of lanes that are computed in blocks of `vectors` vectors. If more than half of the last block
-   is needed, the whole block is computed. */
-INLINE int64_t lanes_in_blocks_any(const int vectors, const int64_t lanes)
-{
-    const int64_t block = vectors * 4;
-    return (lanes + (block - 1) / 2) / block * block;
-}
-
-/* Computes any number of rows. `lanes` is a multiple of 4. Other parameters are as in blocks_any. */
-INLINE void dot_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-        int64_t c_row,
-    const int update, const float *factor, float *compensation)
-{
-    const int64_t x = lanes_in_blocks_any(vectors, lanes);
-    blocks_any(vectors, x, rows, tail, steps, span, a, a_row, a_step, b, b_step, c, c_row, update,
-        factor, compensation);
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row,
-            update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Like dot_any, but a is in memory, so its rows are prefetched 64 rows early. For each row of a, `width` elements
-   of a row of `next` are prefetched too, which a later product reads, and `result_width` elements of a row of `result`,
-   which the task writes at its end. `result` has `results` rows. */
-INLINE void dot_ahead_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const float *next, int64_t next_row,
-    const int64_t width, const float *result, int64_t result_row, const int64_t result_width, int64_t results)
-{
-    const int64_t whole = rows - rows % 6, line = 64 / (int64_t)sizeof *a,
-        in_blocks = lanes_in_blocks_any(vectors, lanes);
-    int64_t x = 0;
-    for (; x < in_blocks; x += vectors * 4) {
-        const float *const f = factor ? factor + x : NULL;
-        float *const left = compensation ? compensation + x : NULL;
-        for (int64_t r = 0; r < whole; r += 6) {
-            for (int64_t k = r; k < r + 6 && x == 0; k++) {
-                for (int64_t t = 0; t < steps; t += line) __builtin_prefetch(a + (k + 64) * a_row + t, 0, 2);
-                for (int64_t t = 0; t < width; t += line) __builtin_prefetch(next + k * next_row + t, 0, 2);
-                for (int64_t t = 0; t < result_width && k < results; t += line)
-                    __builtin_prefetch(result + k * result_row + t, 1, 2);
-            }
-            parts_any(6, vectors, steps, span, a + r * a_row, a_row, a_step, b + x, b_step, c + r * c_row + x, c_row,
-                update, f, left ? left + r * c_row : NULL);
-        }
-        dot_any(vectors, vectors * 4, rows % 6, tail, steps, span, a + whole * a_row, a_row, a_step, b + x, b_step,
-            c + whole * c_row + x, c_row, update, f, left ? left + whole * c_row : NULL);
-    }
-    if (x < lanes)
-        narrow_any(lanes - x, rows, steps, span, a, a_row, a_step, b + x, b_step, c + x, c_row, update,
-            factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-}
-
-/* Returns the elements x … x + 4 - 1 of a row before they are multiplied by a scale. x is a multiple of 4. */
-INLINE vec_any unscaled_any(const float *row, int64_t x)
-{
-    return load_any(row + x);
-}
-
-/* Returns the elements x … x + 4 - 1 of a row. */
-INLINE vec_any widened_any(const float *row, int64_t x)
-{
-    return unscaled_any(row, x);
-}
-
-/* Returns the size of a row of `elements` elements, in units of float. */
-INLINE int64_t units_any(int64_t elements)
-{
-    return elements;
-}
-
-/* Returns the row that comes `distance` rows after the first of the `rest` rows at b. The rows at `next` come after
-   these. NULL: the rows that follow in memory. */
-INLINE const float *ahead_any(const float *b, int64_t b_row, int64_t distance, int64_t rest, const float *next)
-{
-    return next && distance >= rest ? next + (distance - rest) * b_row : b + distance * b_row;
-}
-
-/* Prefetches `rows` rows of b, `width` elements of each. */
-INLINE void fetch_any(int64_t rows, const int64_t width, const float *b, int64_t b_row)
-{
-    for (int64_t r = 0; r < rows; r++)
-        UNROLL for (int64_t x = 0; x < units_any(width); x += 64 / (int64_t)sizeof *b)
-            __builtin_prefetch(b + r * b_row + x, 0, 2);
-}
-
-/* c[k] = sum over t of a[t] * b[k][t] for 4 columns k and `steps` terms t. b has all 4 rows if `whole`.
-   Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
-   prefetch them. */
-INLINE void columns_any(const int whole, int64_t last, const int64_t steps, const float *a, const float *b,
-    int64_t b_row, float *c, const float *ahead)
-{
-    vec_any t[4];
-    UNROLL for (int k = 0; k < 4; k++) t[k] = (vec_any){0};
-    for (int64_t first = 0; first < steps; first += 64)
-        UNROLL for (int k = 0; k < 4; k++) {
-            if (whole && ahead) fetch_any(1, min(64, steps - first), ahead + k * b_row + units_any(first), b_row);
-            for (int64_t s = first; s < min(first + 64, steps); s += 4)
-                t[k] += load_any(a + s) * unscaled_any(b + (whole ? k : min(k, last)) * b_row, s);
-            __asm__ volatile("" : : : "memory");
-        }
-    store_any(c, lane_sums_any(t));
-}
-
-/* Like columns_any, for up to 4 rows of a, which share the loads of b. It has 4 rows. 2 columns are computed at
-   a time.
-   - wide: b converted to floats, in rows of `steps` elements. NULL if `direct`: b is converted here
-   - ask: of 2 rows from ahead on, those with these numbers are prefetched */
-INLINE void some_columns_any(const int rows, const int direct, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const float *ahead, const int64_t *ask, float *c,
-    int64_t c_row)
-{
-    vec_any t[4][4];
-    for (int64_t k = 0; k < 4; k += 2) {
-        vec_any sum[4][2];
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) sum[r][n] = (vec_any){0};
-        for (int64_t s = 0; s < steps; s += 4) {
-            if (ask[1]) /* a few at a time, because a core can have few cache misses in flight */
-                UNROLL for (int n = 0; n < 2; n++) __builtin_prefetch(ahead + (k + n) * b_row + s, 0, 2);
-            vec_any x[2];
-            UNROLL for (int n = 0; n < 2; n++)
-                x[n] = direct ? unscaled_any(b + (k + n) * b_row, s) : load_any(wide + (k + n) * steps + s);
-            UNROLL for (int r = 0; r < rows; r++) {
-                const vec_any y = load_any(a + r * a_row + s);
-                UNROLL for (int n = 0; n < 2; n++) sum[r][n] += x[n] * y;
-            }
-        }
-        UNROLL for (int r = 0; r < rows; r++)
-            UNROLL for (int n = 0; n < 2; n++) t[r][k + n] = sum[r][n];
-    }
-    UNROLL for (int r = 0; r < rows; r++) store_any(c + r * c_row, lane_sums_any(t[r]));
-}
-
-/* Computes groups of up to 4 rows of c. Each group prefetches `share` of every 2 rows from `ahead` on. */
-INLINE void columns_of_4_any(const int direct, int64_t rows, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const float *wide, const int64_t share, const float *ahead, float *c,
-    int64_t c_row)
-{
-    int64_t ask[2] = {0, min(share, 2)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
-        some_columns_any(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row);
-        UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, 2);
-    }
-    switch (rows) {
-        case 3: some_columns_any(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 2: some_columns_any(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-        case 1: some_columns_any(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row); break;
-    }
-}
-
-/* Like columns_any, for two or more rows of a. If b has fewer than 4 rows, the other columns of c get any numbers.
-   `several` rows of a and more prefetch the rows at `ahead`. */
-INLINE void all_columns_any(const int whole, int64_t last, int64_t rows, const int64_t steps, const float *a,
-    int64_t a_row, const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t several,
-    const float *ahead)
-{
-    const int64_t share = !whole || rows < several ? 0 : rows > 4 * 2 ? 1 : (2 * 4 + rows - 1) / rows;
-    if (whole && (rows <= 4 || !0)) {
-        columns_of_4_any(1, rows, steps, a, a_row, b, b_row, NULL, share, ahead, c, c_row);
-        return;
-    }
-    for (int64_t r = 0; r < rows; r++) columns_any(0, last, steps, a + r * a_row, b, b_row, c + r * c_row, NULL);
-}
-
-/* Puts the rows of up to 2 vectors in lanes. Term s * 4 + l of all rows is at number l * steps / 4 + s. */
-INLINE void turn_rows_any(const int vectors, const int64_t steps, const float *a, int64_t a_row, float *turned)
-{
-    const int64_t parts = steps / 4;
-    for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            vec_any t[4];
-            UNROLL for (int r = 0; r < 4; r++) t[r] = load_any(a + (v * 4 + r) * a_row + s * 4);
-            exchange_any(t);
-            UNROLL for (int l = 0; l < 4; l++) store_any(turned + ((l * parts + s) * vectors + v) * 4, t[l]);
-        }
-}
-
-/* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b,
-   for `keys` rows
-   of b. Terms of `turned` are `vectors` vectors apart, those of b are 4 elements apart. */
-INLINE void turned_lane_any(const int vectors, const int keys, const int64_t parts, const float *turned,
-    const float *b, int64_t b_row, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < vectors * keys; k++) sum[k] = (vec_any){0};
-    UNROLL for (int64_t s = 0; s < parts; s++) {
-        vec_any x[2];
-        UNROLL for (int v = 0; v < vectors; v++) x[v] = load_any(turned + (s * vectors + v) * 4);
-        UNROLL for (int n = 0; n < keys; n++) {
-            const float y = b[n * b_row + s * 4];
-            UNROLL for (int v = 0; v < vectors; v++) sum[v * keys + n] += y * x[v];
-        }
-        __asm__ volatile("" : : : "memory"); /* keeps the terms in order, so that the sums do not wait for each other */
-    }
-}
-
-/* Adds the sums of earlier lanes to sums of as many later lanes. */
-INLINE void add_turned_any(const int sums, const vec_any *earlier, vec_any *sum)
-{
-    UNROLL for (int k = 0; k < sums; k++) sum[k] = earlier[k] + sum[k];
-}
-
-/* t[v * keys + k] = the sum over s of the products of turned rows with row k of b. The terms are added in the order of
-   columns_any: first those of each lane of a vector, then the lanes as in lane_sums_any. `asks` tells whether `keys`
-   rows at
-   `ahead` are prefetched. */
-INLINE void turned_columns_any(const int vectors, const int keys, const int64_t steps, const float *turned,
-    const float *b, int64_t b_row, const int asks, const float *ahead, int64_t ahead_row, vec_any *t)
-{
-    enum { GROUP = 4 < 4 ? 2 : 4 };
-    const int64_t parts = steps / 4, lane = parts * vectors * 4;
-    const int sums = vectors * keys;
-    vec_any group[2][8]; /* sums of 1, 2, 4, … groups of lanes that wait for as many later ones */
-    vec_any sum[8];
-    for (int l = 0; l < 4; l += GROUP, turned += GROUP * lane, b += GROUP) {
-        vec_any one[8], two[8];
-        for (int k = l; asks && k < l + GROUP; k++)
-            if (k % (4 / keys) == 0) fetch_any(1, steps, ahead + k / (4 / keys) * ahead_row, ahead_row);
-        turned_lane_any(vectors, keys, parts, turned, b, b_row, one);
-        turned_lane_any(vectors, keys, parts, turned + lane, b + 1, b_row, sum);
-        add_turned_any(sums, one, sum);
-        if (GROUP == 4) {
-            UNROLL for (int k = 0; k < sums; k++) two[k] = sum[k];
-            turned_lane_any(vectors, keys, parts, turned + 2 * lane, b + 2, b_row, one);
-            turned_lane_any(vectors, keys, parts, turned + 3 * lane, b + 3, b_row, sum);
-            add_turned_any(sums, one, sum);
-            add_turned_any(sums, two, sum);
-        }
-        int level = 0;
-        for (int g = l / GROUP; g & 1; g /= 2) add_turned_any(sums, group[level++], sum);
-        if (l + GROUP == 4) break;
-        UNROLL for (int k = 0; k < sums; k++) group[level][k] = sum[k];
-    }
-    UNROLL for (int k = 0; k < sums; k++) t[k] = sum[k];
-}
-
-/* Like all_columns_any, for the rows of up to 2 vectors and all columns, whose number is a multiple of 4. The rows are
-   put in lanes, so that sums over lanes need no shuffles. `asks` tells whether later rows of b are prefetched. */
-INLINE void turned_any(const int vectors, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, const int asks, float *c, int64_t c_row)
-{
-    const int keys = 8 / 2; /* more rows, whose distance varies, need more registers for their addresses */
-    float turned[2 * 4 * 64] __attribute__((aligned(16)));
-    turn_rows_any(vectors, steps, a, a_row, turned);
-    for (int64_t x = 0; x < columns; x += 4, b += 4 * b_row) {
-        vec_any t[2][4];
-        const float *const from = b;
-        const int64_t from_row = b_row;
-        for (int64_t k = 0; k < 4; k += keys) {
-            vec_any some[8];
-            turned_columns_any(vectors, keys, steps, turned, from + k * from_row, from_row, asks,
-                ahead_any(b, b_row, 64 + k, columns - x, NULL), b_row, some);
-            UNROLL for (int v = 0; v < vectors; v++)
-                UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
-        }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            exchange_any(t[v]);
-            UNROLL for (int r = 0; r < 4; r++) store_any(c + (v * 4 + r) * c_row + x, t[v][r]);
-        }
-    }
-}
-
-/* Like turned_any, for the rows of all whole vectors. Returns their number. */
-INLINE int64_t all_turned_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row)
-{
-    int64_t r = 0;
-    for (; r + 2 * 4 <= rows; r += 2 * 4)
-        turned_any(2, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-    if (r + 4 <= rows) {
-        turned_any(1, columns, steps, a + r * a_row, a_row, b, b_row, r == 0, c + r * c_row, c_row);
-        r += 4;
-    }
-    return r;
-}
-
-/* c[r][x] = sum over t of a[r][t] * b[x][t].
-   - Both operands are contiguous along t. `steps` is a multiple of 4.
-   - b is in memory. It is prefetched `early` rows ahead for one row of a, otherwise 64 rows ahead. */
-INLINE void dot_along_any(int64_t rows, int64_t columns, const int64_t steps, const float *a, int64_t a_row,
-    const float *b, int64_t b_row, float *c, int64_t c_row, const int64_t early)
-{
-    const int64_t whole = columns - columns % 4,
-        turned = rows < 4 ? 0 : all_turned_any(rows, whole, steps, a, a_row, b, b_row, c, c_row),
-        first = turned == rows ? whole : 0;
-    b += first * b_row;
-    for (int64_t x = first; x < columns; x += 4, b += 4 * b_row) {
-        const int64_t last = min(4, columns - x) - 1;
-        const float *const ahead = ahead_any(b, b_row, rows == 1 ? early : 64, columns - x, NULL);
-        if (rows == 1 && last == 4 - 1)
-            columns_any(1, last, steps, a, b, b_row, c + x, early ? ahead : NULL);
-        else if (rows == 1)
-            columns_any(0, last, steps, a, b, b_row, c + x, NULL);
-        else if (last == 4 - 1)
-            all_columns_any(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
-                c_row, 2, ahead);
-        else
-            all_columns_any(0, last, rows, steps, a, a_row, b, b_row, c + x, c_row, 2, ahead);
-    }
-}
-
-/* c[x] += sum over t of a[t] * b[t][x] for up to 16 vectors of lanes, from x = first on. Terms are rounded and
-   added as for several rows. For b with scales, one for `block` elements:
-   - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
-   - the scales of the rows 16 later are copied to `next`, for `later` rows */
-INLINE void row_any(const int vectors, int64_t first, int64_t steps, const float *a, int64_t a_step,
-    const float *b, int64_t b_step, const int64_t lanes, const int64_t block, float *c
-, const float *ahead)
-{
-    vec_any sum[16];
-    (void)lanes;
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (vec_any){0};
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-        if (ahead && first == 0) fetch_any(1, lanes, ahead + t * b_step, b_step);
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * widened_any(b, first + v * 4);
-    }
-    UNROLL for (int v = 0; v < vectors; v++) store_any(c + first + v * 4, load_any(c + first + v * 4) + sum[v]);
-}
-
-/* Like dot_any, but b is in memory and is prefetched as in dot_along_any. It is read 16 rows at a time. Narrow
-   elements are widened once for all rows. If a has one row, b is read 64 lanes at a time. */
-INLINE void dot_fetched_any(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
-    const int64_t span, const float *a, int64_t a_row, int64_t a_step, const float *b, int64_t b_step, float *c,
-    int64_t c_row, const int update, const float *factor, float *compensation, const int64_t early)
-{
-    for (int64_t t = 0; t < steps; t += 16, a += 16 * a_step, b += 16 * b_step) {
-        const int64_t some = min(steps - t, 16);
-        const float *const ahead = ahead_any(b, b_step, rows == 1 ? early : 64, steps - t, NULL);
-        (void)ahead;
-        const int64_t block = lanes;
-        if (rows == 1 && update == 1) {
-            const float *const factor_of_row = a;
-            const int64_t step = a_step;
-            int64_t x = 0;
-            for (; x + 64 <= lanes; x += 64)
-                row_any(16, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            if (lanes % 64)
-                row_any((int)(lanes % 64 / 4), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c, early ? ahead : NULL);
-            continue;
-        }
-        const float *const from = b;
-        const int64_t from_step = b_step;
-        for (int64_t x = 0, asked = 0; x < lanes; x += vectors * 4) {
-            /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
-            const int64_t ask = 16 * (x + vectors * 4) / lanes;
-            fetch_any(ask - asked, lanes, ahead + asked * b_step, b_step);
-            asked = ask;
-            dot_any(vectors, vectors * 4, rows, tail, some, span, a, a_row, a_step, from + x, from_step, c + x,
-                c_row, update, factor ? factor + x : NULL, compensation ? compensation + x : NULL);
-        }
-    }
-}
-
-/* The functions for the products below. Each calls dot_any or a similar function with constants. */
-APART void dot0_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row, const float *result, int64_t result_row, int64_t results)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, result, result_row, /*result_width=*/64, results);
-}
-APART void dot1_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    const float *factor, float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, factor, compensation);
-}
-APART void dot2_any(int64_t rows, int64_t columns, const float *a, const float *b, int64_t b_row, float *c)
-{
-    dot_along_any(rows, columns, /*steps=*/64, a, /*a_row=*/64, b, b_row, c, /*c_row=*/144, /*early=*/64);
-}
-APART void dot3_any(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    dot_fetched_any(/*vectors=*/2, /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
-}
-APART void dot4_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-APART void dot5_any(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
-    const float *next, int64_t next_row)
-{
-    dot_ahead_any(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, next, next_row,
-        /*width=*/64, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-}
-APART void dot6_any(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    dot_any(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_t5_rows_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    float *const saved_0 = call->saved_0 ? call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(work + 134144); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 154624);
-    float *const table_at_kept = (float *)(void *)(work + 154688); /* [65892 differences] */
-    int64_t results = i1 - i0; /* rows of out to prefetch during the first product */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    /* sum = 0.0f; sum_compensation = 0.0f */
-    for (int64_t e = 0; e < 64; e++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(sum + e * 80 + i, splat_any(0.0f));
-            store_any(sum_compensation + e * 80 + i, splat_any(0.0f));
-        }
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot0_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 356, 1 - n_k, n_q + n_k + 356, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
-            if (difference_3560 >= difference_3561) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
-                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 356);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                row_max_in[vector] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 80 + i);
-                    const vec_any score_new1 = score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_any(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_any(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
-        }
-        /* score = exp2(score - row_max); row_sum += score */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_5 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                const vec_any score_4 = load_any(score + j * 80 + i);
-                const vec_any score_new6 = exp2_any(score_4 - row_max_5);
-                store_any(score + j * 80 + i, score_new6);
-                row_sum_in += score_new6;
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
-        dot1_any(round_up(i1 - i0, 4), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-    }
-    /* sum = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_7 = load_any(row_sum + i);
-        const mask_any t_8 = row_sum_7 == 0.0f;
-        const vec_any t_9 = 1.0f / row_sum_7;
-        for (int64_t e = 0; e < 64; e++) {
-            store_any(sum + e * 80 + i, pick_any(t_8, splat_any(0.0f), load_any(sum + e * 80 + i) * t_9));
-        }
-    }
-    if (saved_0) {
-        /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_sum_10 = load_any(row_sum + i);
-            store_any(row_sum + i, pick_any(row_sum_10 == 0.0f, splat_any(0.0f),
-                (log_any(row_sum_10) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
-        }
-    }
-    /* out = sum, transposed back */
-    transpose_out_any(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, 4);
-    if (saved_0) {
-        /* saved_0 = row_sum */
-        for (int64_t i = 0; i < i1 - i0; i++)
-            saved_0[(i0 + i)] = row_sum[i];
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_t5_few_begin_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 64, r1 = min(r0 + 64, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    /* query_turned = q * 1.442695f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t d_first = 0; d_first < 64; d_first += 8) {
-            UNROLL for (int64_t vector = 0, d = d_first; vector < 2; vector++, d += 4) {
-                store_any(query_turned + r * 64 + d, load_any(q + r / n_q * q_head + r % n_q * q_row + d) * 1.442695f);
-            }
-        }
-    }
-}
-
-/* Initialises the states: they contain no keys yet. */
-APART void softmax_t5_few_begin_2_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r += 4) {
-        store_any(carried_max + r, splat_any(-FLT_MAX));
-        store_any(carried_sum + r, splat_any(0.0f));
-        store_any(carried_sum_compensation + r, splat_any(0.0f));
-    }
-    /* carried = 0.0f; carried_compensation = 0.0f */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(carried + r * 64 + e, splat_any(0.0f));
-                store_any(carried_compensation + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-}
-
-/* Sums the keys of a chunk, from zero, into its slot. */
-APART void softmax_t5_few_keys_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const table_at = (float *)(void *)(part->work + 37120); /* [r: 64, j: 128 of 144] */
-    /* state_max = -FLT_MAX; state_sum = 0.0f */
-    for (int64_t r = 0; r < rows; r += 4) {
-        store_any(state_max + (chunk - chunk0) * 4224 + r, splat_any(-FLT_MAX));
-        store_any(state_sum + (chunk - chunk0) * 4224 + r, splat_any(0.0f));
-    }
-    /* state = 0.0f */
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                store_any(state + (chunk - chunk0) * 4224 + r * 64 + e, splat_any(0.0f));
-            }
-        }
-    }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
-        const int64_t j1 = min(j0 + 128, j_end);
-        /* score[r][j] = sum over d of query_turned * k */
-        dot2_any(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
-        /* old_max = state_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            store_any(old_max + r, load_any(state_max + (chunk - chunk0) * 4224 + r));
-        }
-        /* table_at = table_array, at computed subscripts */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++) table_at[r * 144 + j] = table_array[(r / n_q) * table_array_stride_0 +
-                max(min(((((r % n_q) + query_start + 1) <= (j0 + j)) ? 16 : 0) + (((((r % n_q) + query_start - 7) <= (j0
-                + j)) && ((j0 + j) <= ((r % n_q) + query_start + 7))) ? (int64_t)llabs((r % n_q) + query_start - (j0 +
-                j)) : truncated(min_real(8 + ((log(((int64_t)llabs((r % n_q) + query_start - (j0 + j)) * 0.125)) /
-                2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, 4); j++) table_at[r * 144 + j] = 0;
-        }
-        /* score = score + (table_at * 1.442695f) */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(score + r * 144 + j, load_any(score + r * 144 + j) + (load_any(table_at + r * 144 + j) *
-                    1.442695f));
-            }
-        }
-        /* state_max max= score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lanes_max = splat_any(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lanes_max = max_any(lanes_max, j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any <
-                    j1 - j0, mask_any), term, splat_any(-INFINITY)));
-            }
-            const float largest = lane_max_any(lanes_max);
-            if (largest > state_max[(chunk - chunk0) * 4224 + r]) state_max[(chunk - chunk0) * 4224 + r] = largest;
-        }
-        /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
-        for (int64_t r = 0; r < rows; r += 4) {
-            const vec_any old_max_0 = load_any(old_max + r);
-            const vec_any old_max_new1 = exp2_any(old_max_0 - load_any(state_max + (chunk - chunk0) * 4224 + r));
-            store_any(old_max + r, old_max_new1);
-            store_any(state_sum + (chunk - chunk0) * 4224 + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                old_max_new1);
-        }
-        /* score = exp2(score - state_max) */
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            for (int64_t r = 0; r < rows; r++) {
-                store_any(score + r * 144 + j, exp2_any(load_any(score + r * 144 + j) - (state_max[(chunk - chunk0) *
-                    4224 + r])));
-            }
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            vec_any lane_sums = splat_any(0);
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                const vec_any term = load_any(score + r * 144 + j);
-                lane_sums += j + 4 <= j1 - j0 ? term : pick_any(__builtin_convertvector(j + lane_any < j1 - j0,
-                    mask_any), term, splat_any(0));
-            }
-            const float total = lane_sum_any(lane_sums);
-            state_sum[(chunk - chunk0) * 4224 + r] += total;
-        }
-        /* state = state * old_max */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    store_any(state + (chunk - chunk0) * 4224 + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * old_max[r]);
-                }
-            }
-        }
-        /* state[r][e] += sum over j of score * v */
-        dot3_any(rows, j1 - j0, score, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
-    }
-}
-
-/* Folds the slots of the current chunks, in order, for some elements of the states. */
-APART void softmax_t5_few_fold_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    (void)task;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
-        /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
-           slot_factor = exp2(state_ ... */
-        for (int64_t r = r0; r < r1; r += 4) {
-            const vec_any carried_max_2 = load_any(carried_max + r);
-            const vec_any before_max_new3 = carried_max_2;
-            const vec_any state_max_4 = load_any(state_max + (chunk - chunk0) * 4224 + r);
-            const vec_any carried_max_new5 = max_any(load_any(carried_max + r), state_max_4);
-            store_any(carried_max + r, carried_max_new5);
-            const vec_any carried_factor_new6 = exp2_any(before_max_new3 - carried_max_new5);
-            store_any(carried_factor + r, carried_factor_new6);
-            const vec_any slot_factor_new7 = exp2_any(state_max_4 - carried_max_new5);
-            store_any(slot_factor + r, slot_factor_new7);
-            const vec_any carried_sum_8 = load_any(carried_sum + r);
-            store_any(carried_sum + r, carried_sum_8 * carried_factor_new6);
-            store_any(carried_sum_compensation + r, load_any(carried_sum_compensation + r) * carried_factor_new6);
-            add_any(carried_sum + r, carried_sum_compensation + r, load_any(state_sum + (chunk - chunk0) * 4224 + r) *
-                slot_factor_new7, splat_any(1));
-        }
-        /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
-           carried_factor; carried += s ... */
-        for (int64_t r = r0; r < r1; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                    const vec_any carried_9 = load_any(carried + r * 64 + e);
-                    const float carried_factor_10 = carried_factor[r];
-                    store_any(carried + r * 64 + e, carried_9 * carried_factor_10);
-                    store_any(carried_compensation + r * 64 + e, load_any(carried_compensation + r * 64 + e) *
-                        carried_factor_10);
-                    add_any(carried + r * 64 + e, carried_compensation + r * 64 + e,
-                        load_any(state + (chunk - chunk0) * 4224 + r * 64 + e) * slot_factor[r], splat_any(1));
-                }
-            }
-        }
-    }
-}
-
-/* Processes a tile of queries: reads the states. */
-APART void softmax_t5_few_queries_any(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t g = task % kv_heads;
-    const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
-    float *const out = call->out + b * call->p.out.batch + g * members * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const int64_t out_head = call->p.out.head;
-    /* result = select(carried_sum == 0.0f, 0.0f, carried * (1.0f / carried_sum)) */
-    for (int64_t r = r0; r < r1; r++) {
-        for (int64_t e_first = 0; e_first < 64; e_first += 8) {
-            UNROLL for (int64_t vector = 0, e = e_first; vector < 2; vector++, e += 4) {
-                const float carried_sum_11 = carried_sum[r];
-                store_any(result + r * 64 + e, (carried_sum_11 == 0.0f) ? splat_any(0.0f) : load_any(carried + r * 64 +
-                    e) * (1.0f / carried_sum_11));
-            }
-        }
-    }
-    /* out = result */
-    for (int64_t r = r0; r < r1; r++)
-        for (int64_t e = 0; e < 64; e++)
-            out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
-}
-
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-static void softmax_t5_few_any(const struct call *call, int64_t task, struct part *part)
-{
-    const int64_t n_k = call->p.n_k;
-    const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        softmax_t5_few_begin_any(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_begin_2_any(call, task, part, iteration);
-    synchronise(part);
-    const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            softmax_t5_few_keys_any(call, task, part, iteration);
-        for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
-            const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
-            for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                softmax_t5_few_fold_any(call, task, part, iteration);
-            pass_segment(part, group, segment);
-        }
-    }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        softmax_t5_few_queries_any(call, task, part, iteration);
-    synchronise(part);
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_t5_saved_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const saved_0 = call->saved_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q_tile = (float *)(void *)(work + 93184); /* [d: 64, i: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 113664);
-    float *const table_at_kept = (float *)(void *)(work + 113728); /* [65892 differences] */
-    /* q_tile = q, with zeros beyond the last row */
-    transpose_padded_any(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 4);
-    /* q_tile = q_tile * 1.442695f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
-        }
-    }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(row_max + i, splat_any(-FLT_MAX));
-        store_any(row_sum + i, splat_any(0.0f));
-        store_any(row_sum_compensation + i, splat_any(0.0f));
-    }
-    for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
-        const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        dot4_any(round_up(i1 - i0, 4), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
-        /* old_max = row_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            store_any(old_max + i, load_any(row_max + i));
-        }
-        /* the elements of table_at that this thread has for the head */
-        const int64_t table_at_first = i0 - j1 + 1;
-        recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-            table_at_first + 356, 1 - n_k, n_q + n_k + 356, 65536);
-        float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-        for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-            const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
-            const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
-            if (difference_3560 >= difference_3561) continue;
-            /* table_at = table_array, at computed subscripts */
-            for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
-                difference_356++) table_at[difference_356] = table_array[max(min((((difference_356 + i0 - j1 +
-                query_start + 2) <= 0) ? 16 : 0) + ((((difference_356 + i0 - j1 + query_start - 6) <= 0) && (0 <=
-                (difference_356 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_356 + i0 - j1 + query_start +
-                1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_356 + i0 - j1 + query_start + 1) * 0.125))
-                / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-        }
-        extend_known(table_at_known, table_at_first, table_at_first + 356);
-        /* score = score + (table_at * 1.442695f); row_max max= score */
-        for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-            vec_any row_max_in[2];
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                row_max_in[vector] = load_any(row_max + i);
-            }
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                    const vec_any score_0 = load_any(score + j * 80 + i);
-                    const vec_any score_new1 = score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) *
-                        1.442695f);
-                    store_any(score + j * 80 + i, score_new1);
-                    row_max_in[vector] = max_any(row_max_in[vector], score_new1);
-                }
-            }
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                store_any(row_max + i, row_max_in[vector]);
-            }
-        }
-        /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
-           row_sum_compensation = row_sum_compensation * old_max */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any old_max_2 = load_any(old_max + i);
-            const vec_any old_max_new3 = exp2_any(old_max_2 - load_any(row_max + i));
-            store_any(old_max + i, old_max_new3);
-            store_any(row_sum + i, load_any(row_sum + i) * old_max_new3);
-            store_any(row_sum_compensation + i, load_any(row_sum_compensation + i) * old_max_new3);
-        }
-        /* row_sum += exp2(score - row_max) */
-        for (int64_t i = 0; i < i1 - i0; i += 4) {
-            const vec_any row_max_4 = load_any(row_max + i);
-            vec_any row_sum_in = (vec_any){0};
-            for (int64_t j = 0; j < j1 - j0; j++) {
-                row_sum_in += exp2_any(load_any(score + j * 80 + i) - row_max_4);
-            }
-            add_any(row_sum + i, row_sum_compensation + i, row_sum_in, splat_any(1));
-        }
-    }
-    /* row_sum = select(row_sum == 0.0f, 0.0f, (log(row_sum) + (row_max * 0.6931472f)) * 1.442695f) */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        const vec_any row_sum_5 = load_any(row_sum + i);
-        store_any(row_sum + i, pick_any(row_sum_5 == 0.0f, splat_any(0.0f),
-            (log_any(row_sum_5) + (load_any(row_max + i) * 0.6931472f)) * 1.442695f));
-    }
-    /* saved_0 = row_sum */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        saved_0[(i0 + i)] = row_sum[i];
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-static void softmax_t5_row_sums_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const float *const out = call->out + b * call->p.out.batch + (g * members + m) * call->p.out.head;
-    const int64_t out_row = call->p.out.row;
-    const float *const dout = call->dout + b * call->p.dout.batch + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    float *const result = (float *)(void *)(work + 0); /* [i: 64] */
-    float *const row_0 = call->row_0 + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const out_tile = (float *)(void *)(work + 256); /* [e: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 20736); /* [e: 64, i: 64 of 80] */
-    /* out_tile = out, with zeros beyond the last row */
-    transpose_padded_any(out + i0 * out_row, out_row, i1 - i0, 64, out_tile, 80, 4);
-    /* dout_tile = dout, with zeros beyond the last row */
-    transpose_padded_any(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 4);
-    /* result = 0.0f */
-    for (int64_t i = 0; i < i1 - i0; i += 4) {
-        store_any(result + i, splat_any(0.0f));
-    }
-    /* result += dout_tile * neg(out_tile) */
-    for (int64_t i_first = 0; i_first < i1 - i0; i_first += 8) {
-        vec_any result_in[2];
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            result_in[vector] = (vec_any){0};
-        }
-        for (int64_t e = 0; e < 64; e++) {
-            UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-                result_in[vector] += load_any(dout_tile + e * 80 + i) * (-load_any(out_tile + e * 80 + i));
-            }
-        }
-        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += 4) {
-            store_any(result + i, load_any(result + i) + result_in[vector]);
-        }
-    }
-    /* row_0 = result */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_0[(i0 + i)] = result[i];
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-static void softmax_t5_dq_sums1_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const q = call->q + (g / call->sharing * members + m) * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_batch = call->p.q.batch;
-    const float *const k = call->k + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const int64_t k_batch = call->p.k.batch;
-    const float *const v = call->v + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const int64_t v_batch = call->p.v.batch;
-    const float *const table_array = call->params->table + g * members * call->at.table[0] + m * call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + (g * members + m) * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_batch = call->p.dout.batch;
-    const float *const row_0 = call->row_0 + (g * members + m) * call->p.n_q;
-    const int64_t row_0_batch = call->p.heads * call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [j: 144, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 46080); /* [j: 144, i: 64 of 80] */
-    float *const weight_3 = (float *)(void *)(work + 92160); /* [j: 144, i: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 138240); /* [d: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 158720); /* [d: 64, i: 64 of 80] */
-    float *const row_sum = (float *)(void *)(work + 179200); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const row_sum_compensation = (float *)(void *)(work + 189440); /* [table_axis_2: 32, i: 64 of 80] */
-    float *const unit_sum = (float *)(void *)(work + 199680); /* [table_axis_2: 32] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 199808); /* [table_axis_2: 32] */
-    float *const dq = call->dq ? call->dq + (g * members + m) * call->p.dq.head : NULL;
-    const int64_t dq_row = call->p.dq.row;
-    const int64_t dq_batch = call->p.dq.batch;
-    float *const partial_0 = call->partial_0 ? call->partial_0 + ((g * members + m) * 16 + unit16) * 32 : NULL;
-    float *const q_tile = (float *)(void *)(work + 199936); /* [d: 64, i: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(work + 220416); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 240896); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(work + 241152); /* [i: 64] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 241408);
-    float *const table_at_kept = (float *)(void *)(work + 241472); /* [65748 differences] */
-    struct remembered *const subscript_known = (struct remembered *)(void *)(work + 504512);
-    float *const subscript_kept = (float *)(void *)(work + 504576); /* [65748 differences] */
-    if (partial_0) {
-        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
-            store_any(unit_sum + table_axis_2, splat_any(0.0f));
-            store_any(unit_sum_compensation + table_axis_2, splat_any(0.0f));
-        }
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* q_tile = q, with zeros beyond the last row */
-            transpose_padded_any(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, 64);
-            /* dout_tile = dout, with zeros beyond the last row */
-            transpose_padded_any(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, 4); i++)
-                row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
-            /* q_tile = q_tile * 1.442695f; sum = 0.0f; sum_compensation = 0.0f */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    store_any(q_tile + d * 80 + i, load_any(q_tile + d * 80 + i) * 1.442695f);
-                    store_any(sum + d * 80 + i, splat_any(0.0f));
-                    store_any(sum_compensation + d * 80 + i, splat_any(0.0f));
-                }
-            }
-            if (partial_0) {
-                /* row_sum = 0.0f; row_sum_compensation = 0.0f */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(row_sum + table_axis_2 * 80 + i, splat_any(0.0f));
-                        store_any(row_sum_compensation + table_axis_2 * 80 + i, splat_any(0.0f));
-                    }
-                }
-            }
-            for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 144) {
-                const int64_t j1 = min(j0 + 144, j_end);
-                /* score[j][i] = sum over d of k * q_tile */
-                dot4_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, q_tile, score);
-                /* score_2[j][i] = sum over e of v * dout_tile */
-                dot5_any(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_2,
-                    k + b * k_batch + j0 * k_row, k_row);
-                /* the elements of table_at that this thread has for the head */
-                const int64_t table_at_first = i0 - j1 + 1;
-                recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                    table_at_first + 212, 1 - n_k, n_q + n_k + 212, 65536);
-                float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-                for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                    const int64_t difference_2120 = above ? table_at_known->to - table_at_first : 0;
-                    const int64_t difference_2121 = above ? 212 : table_at_known->from - table_at_first;
-                    if (difference_2120 >= difference_2121) continue;
-                    /* table_at = table_array, at computed subscripts */
-                    for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
-                        difference_212++) table_at[difference_212] = table_array[max(min((((difference_212 + i0 - j1 +
-                        query_start + 2) <= 0) ? 16 : 0) + ((((difference_212 + i0 - j1 + query_start - 6) <= 0) && (0
-                        <= (difference_212 + i0 - j1 + query_start + 8))) ? (int64_t)llabs(difference_212 + i0 - j1 +
-                        query_start + 1) : truncated(min_real(8 + ((log(((int64_t)llabs(difference_212 + i0 - j1 +
-                        query_start + 1) * 0.125)) / 2.772588722239781) * 8.0), 15))), 31), 0) * table_array_stride_1];
-                }
-                extend_known(table_at_known, table_at_first, table_at_first + 212);
-                /* score = exp2((score + (table_at * 1.442695f)) - saved_0_tile); score_2 = score_2 + row_0_tile;
-                   weight_3 = score_2 * score */
-                for (int64_t i = 0; i < i1 - i0; i += 4) {
-                    const vec_any saved_0_tile_1 = load_any(saved_0_tile + i);
-                    const vec_any row_0_tile_4 = load_any(row_0_tile + i);
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const vec_any score_0 = load_any(score + j * 80 + i);
-                        const vec_any score_new2 = exp2_any((score_0 + (load_any(table_at + ((i0 + i) - (j0 + j) - (i0 -
-                            j1) - 1)) * 1.442695f)) - saved_0_tile_1);
-                        store_any(score + j * 80 + i, score_new2);
-                        const vec_any score_2_3 = load_any(score_2 + j * 80 + i);
-                        const vec_any score_2_new5 = score_2_3 + row_0_tile_4;
-                        store_any(score_2 + j * 80 + i, score_2_new5);
-                        store_any(weight_3 + j * 80 + i, score_2_new5 * score_new2);
-                    }
-                }
-                if (dq) {
-                    /* sum[d][i] += sum over j of k * weight_3 */
-                    dot6_any(round_up(i1 - i0, 4), j1 - j0, k + b * k_batch + j0 * k_row, k_row, weight_3, sum,
-                        sum_compensation);
-                }
-                /* the elements of subscript that this thread has for the head */
-                const int64_t subscript_first = i0 - j1 + 1;
-                recall(subscript_known, (call->p.query_start ? b : 0), subscript_first, subscript_first + 212, 1 - n_k,
-                    n_q + n_k + 212, 65536);
-                float *const subscript = subscript_kept + (subscript_first - subscript_known->base);
-                if (partial_0) {
-                    for (int above = 0; above < 2; above++) { /* the differences below the known ones,
-                        and those above */
-                        const int64_t difference_2120 = above ? subscript_known->to - subscript_first : 0;
-                        const int64_t difference_2121 = above ? 212 : subscript_known->from - subscript_first;
-                        if (difference_2120 >= difference_2121) continue;
-                        /* subscript = max(min(select((((difference_212 + (lo() - hi())) + query_start) + 2) <= 0, 16,
-                           0) + select(((((difference_212 + (lo ... */
-                        const int64_t t_6 = i0 - j1;
-                        for (int64_t difference_212 = difference_2120; difference_212 < difference_2121;
-                            difference_212 += 4) {
-                            const ints_any t_7 = ((difference_212 + lane_any) + t_6) + query_start;
-                            const ints_any t_8 = ((t_7 + 1) ^ ((t_7 + 1) >> 63)) - ((t_7 + 1) >> 63);
-                            wide_any t_9 = __builtin_convertvector(t_8, wide_any) * 0.125;
-                            for (int lane = 0; lane < 4; lane++) t_9[lane] = log(t_9[lane]);
-                            wide_any t_10 = (double)8 + ((t_9 / 2.772588722239781) * 8.0);
-                            for (int lane = 0; lane < 4; lane++) t_10[lane] = (t_10[lane] < (double)15 || t_10[lane] !=
-                                t_10[lane] ? t_10[lane] : (double)15);
-                            const wide_any real11 = t_10;
-                            ints_any whole11 = {0};
-                            truncate_any(&whole11, &real11);
-                            store_any(subscript + difference_212, __builtin_convertvector(((((((((((t_7 + 2) <= 0) & (16
-                                - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
-                                & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                                31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0}))
-                                | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 +
-                                8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 -
-                                (ints_any){0}))) > 0) & ((((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <=
-                                0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
-                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) &
-                                (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <=
-                                0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))))
-                                | (~((((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 -
-                                (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6))
-                                <= 0) & (0 <= (t_7 + 8))) & whole11))) < 31) & (31 - (ints_any){0})))) | (~(((((((((t_7
-                                + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) +
-                                (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7
-                                + 8))) & whole11))) < 31) & (((((t_7 + 2) <= 0) & (16 - (ints_any){0})) | (~((t_7 + 2)
-                                <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & t_8) |
-                                (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11)))) | (~((((((t_7 + 2) <= 0) & (16
-                                - (ints_any){0})) | (~((t_7 + 2) <= 0) & (0 - (ints_any){0}))) + (((((t_7 + (-6)) <= 0)
-                                & (0 <= (t_7 + 8))) & t_8) | (~(((t_7 + (-6)) <= 0) & (0 <= (t_7 + 8))) & whole11))) <
-                                31) & (31 - (ints_any){0}))) > 0) & (0 - (ints_any){0})), vec_any));
-                        }
-                    }
-                    extend_known(subscript_known, subscript_first, subscript_first + 212);
-                    /* row_sum += select(subscript == table_axis_2, score_2 * score, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                            vec_any row_sum_in = (vec_any){0};
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                row_sum_in += pick_any(load_any(subscript + ((i0 + i) - (j0 + j) - (i0 - j1) - 1)) ==
-                                    (float)table_axis_2, load_any(score_2 + j * 80 + i) * load_any(score + j * 80 + i),
-                                    splat_any(0.0f));
-                            }
-                            add_any(row_sum + table_axis_2 * 80 + i, row_sum_compensation + table_axis_2 * 80 + i,
-                                row_sum_in, splat_any(1));
-                        }
-                    }
-                }
-            }
-            if (dq) {
-                /* sum = sum */
-                for (int64_t d = 0; d < 64; d++) {
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        store_any(sum + d * 80 + i, load_any(sum + d * 80 + i));
-                    }
-                }
-            }
-            if (partial_0) {
-                /* unit_sum += row_sum */
-                for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++) {
-                    vec_any lane_sums = splat_any(0);
-                    for (int64_t i = 0; i < i1 - i0; i += 4) {
-                        const vec_any term = load_any(row_sum + table_axis_2 * 80 + i);
-                        lane_sums += i + 4 <= i1 - i0 ? term : pick_any(__builtin_convertvector(i + lane_any < i1 - i0,
-                            mask_any), term, splat_any(0));
-                    }
-                    const float total = lane_sum_any(lane_sums);
-                    const float more = unit_sum_compensation[table_axis_2] + total,
-                        sum_then = unit_sum[table_axis_2] + more;
-                    unit_sum_compensation[table_axis_2] = more - (sum_then - unit_sum[table_axis_2]);
-                    unit_sum[table_axis_2] = sum_then;
-                }
-            }
-            if (dq) {
-                /* dq = sum, transposed back */
-                transpose_out_any(sum, 80, 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            partial_0[table_axis_2] = unit_sum[table_axis_2];
-    }
-}
-
-/* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-static void softmax_t5_dk_dv_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 64 - 1) / 64, j0 = (tiles - 1 - task % tiles) * 64,
-        j1 = min(j0 + 64, n_k);
-    const int64_t g = task / tiles % kv_heads;
-    const int64_t b = task / tiles / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const q = call->q + b * call->p.q.batch + g / call->sharing * members * call->p.q.head;
-    const int64_t q_row = call->p.q.row;
-    const int64_t q_head = call->p.q.head;
-    const float *const k = call->k + b * call->p.k.batch + g / call->sharing * call->p.k.head;
-    const int64_t k_row = call->p.k.row;
-    const float *const v = call->v + b * call->p.v.batch + g * call->p.v.head;
-    const int64_t v_row = call->p.v.row;
-    const float *const table_array = call->params->table + g * members * call->at.table[0];
-    const int64_t table_array_stride_0 = call->at.table[0];
-    const int64_t table_array_stride_1 = call->at.table[1];
-    const float *const dout = call->dout + b * call->p.dout.batch + g * members * call->p.dout.head;
-    const int64_t dout_row = call->p.dout.row;
-    const int64_t dout_head = call->p.dout.head;
-    const float *const row_0 = call->row_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t row_0_head = call->p.n_q;
-    const float *const saved_0 = call->saved_0 + (b * call->p.heads + g * members) * call->p.n_q;
-    const int64_t saved_0_head = call->p.n_q;
-    float *const score = (float *)(void *)(work + 0); /* [i: 288, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 92160); /* [i: 288, j: 64 of 80] */
-    float *const sum = (float *)(void *)(work + 184320); /* [e: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 204800); /* [e: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(work + 225280); /* [d: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(work + 245760); /* [d: 64, j: 64 of 80] */
-    float *const dk = call->dk ? call->dk + b * call->p.dk.batch + g * call->p.dk.head : NULL;
-    const int64_t dk_row = call->p.dk.row;
-    float *const dv = call->dv ? call->dv + b * call->p.dv.batch + g * call->p.dv.head : NULL;
-    const int64_t dv_row = call->p.dv.row;
-    float *const k_tile = (float *)(void *)(work + 266240); /* [d: 64, j: 64 of 80] */
-    float *const v_tile = (float *)(void *)(work + 286720); /* [e: 64, j: 64 of 80] */
-    struct remembered *const table_at_known = (struct remembered *)(void *)(work + 307200);
-    float *const table_at_kept = (float *)(void *)(work + 307264); /* [65892 differences] */
-    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
-    /* k_tile = k, with zeros beyond the last row */
-    transpose_padded_any(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, 4);
-    if (dk) {
-        /* v_tile = v, with zeros beyond the last row */
-        transpose_padded_any(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, 4);
-    }
-    if (dv) {
-        /* sum = 0.0f; sum_compensation = 0.0f */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 80 + j, splat_any(0.0f));
-                store_any(sum_compensation + e * 80 + j, splat_any(0.0f));
-            }
-        }
-    }
-    /* k_tile = k_tile * 1.442695f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t j = 0; j < j1 - j0; j += 4) {
-            store_any(k_tile + d * 80 + j, load_any(k_tile + d * 80 + j) * 1.442695f);
-            store_any(sum_2 + d * 80 + j, splat_any(0.0f));
-            store_any(sum_2_compensation + d * 80 + j, splat_any(0.0f));
-        }
-    }
-    for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 288) {
-            const int64_t i1 = min(i0 + 288, i_end);
-            /* score[i][j] = sum over d of q * k_tile */
-            dot0_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, k_tile, score,
-                dout + m * dout_head + i0 * dout_row, dout_row, dk + j0 * dk_row, dk_row, results);
-            results = 0;
-            if (dk) {
-                /* score_2[i][j] = sum over e of dout * v_tile */
-                dot0_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_2,
-                    q + m * q_head + i0 * q_row, q_row, dk + j0 * dk_row, dk_row, results);
-                results = 0;
-            }
-            /* the elements of table_at that this thread has for the head */
-            const int64_t table_at_first = j0 - i1 + 1;
-            recall(table_at_known, ((call->p.query_start ? b : 0) * kv_heads + g) * members + m, table_at_first,
-                table_at_first + 356, 1 - n_q, n_k + n_q + 356, 65536);
-            float *const table_at = table_at_kept + (table_at_first - table_at_known->base);
-            for (int above = 0; above < 2; above++) { /* the differences below the known ones, and those above */
-                const int64_t difference_3560 = above ? table_at_known->to - table_at_first : 0;
-                const int64_t difference_3561 = above ? 356 : table_at_known->from - table_at_first;
-                if (difference_3560 >= difference_3561) continue;
-                /* table_at = table_array, at computed subscripts */
-                for (int64_t difference_356 = difference_3560; difference_356 < difference_3561;
-                    difference_356++) table_at[difference_356] = table_array[m * table_array_stride_0 +
-                    max(min((((query_start + 1) <= (difference_356 + j0 - i1 + 1)) ? 16 : 0) + ((((query_start - 7) <=
-                    (difference_356 + j0 - i1 + 1)) && ((difference_356 + j0 - i1 + 1) <= (query_start + 7))) ?
-                    (int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) : truncated(min_real(8 +
-                    ((log(((int64_t)llabs(query_start - (difference_356 + j0 - i1) - 1) * 0.125)) / 2.772588722239781) *
-                    8.0), 15))), 31), 0) * table_array_stride_1];
-            }
-            extend_known(table_at_known, table_at_first, table_at_first + 356);
-            /* score = exp2((score + (table_at * 1.442695f)) - saved_0) */
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                for (int64_t i = 0; i < i1 - i0; i++) {
-                    store_any(score + i * 80 + j, exp2_any((load_any(score + i * 80 + j) + (load_any(table_at + ((j0 +
-                        j) - (i0 + i) - (j0 - i1) - 1)) * 1.442695f)) - (saved_0[m * saved_0_head + (i0 + i)])));
-                }
-            }
-            if (dv) {
-                /* sum[e][j] += sum over i of dout * score */
-                dot6_any(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score, sum,
-                    sum_compensation);
-            }
-            if (dk) {
-                /* score_2 = (score_2 + row_0) * score */
-                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 8) {
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += 4) {
-                            store_any(score_2 + i * 80 + j, (load_any(score_2 + i * 80 + j) + (row_0[m * row_0_head +
-                                (i0 + i)])) * load_any(score + i * 80 + j));
-                        }
-                    }
-                }
-                /* sum_2[d][j] += sum over i of q * score_2 */
-                dot6_any(round_up(j1 - j0, 4), i1 - i0, q + m * q_head + i0 * q_row, q_row, score_2, sum_2,
-                    sum_2_compensation);
-            }
-        }
-    }
-    if (dk) {
-        /* sum_2 = sum_2 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum_2 + d * 80 + j, load_any(sum_2 + d * 80 + j));
-            }
-        }
-    }
-    if (dv) {
-        /* sum = sum */
-        for (int64_t e = 0; e < 64; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += 4) {
-                store_any(sum + e * 80 + j, load_any(sum + e * 80 + j));
-            }
-        }
-    }
-    if (dk) {
-        /* dk = sum_2, transposed back */
-        transpose_out_any(sum_2, 80, 64, j1 - j0, dk + j0 * dk_row, dk_row, 4);
-    }
-    if (dv) {
-        /* dv = sum, transposed back */
-        transpose_out_any(sum, 80, 64, j1 - j0, dv + j0 * dv_row, dv_row, 4);
-    }
-}
-
-/* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this
-   thread's workspace. */
-static void softmax_t5_totals1_any(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t m = task % members;
-    const int64_t g = task / members;
-    const float *const partial_0 = call->partial_0 ? call->partial_0 + (g * members + m) * 16 * 32 : NULL;
-    float *const gradient = (float *)(void *)(work + 0); /* [table_axis_2: 32] */
-    float *const gradient_2 = (float *)(void *)(work + 128); /* [table_axis_2: 32] */
-    float *const dtable_array = call->dtable_array ? call->dtable_array + (g * members + m) * 32 : NULL;
-    /* gradient = 0.0f */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
-        store_any(gradient + table_axis_2, splat_any(0.0f));
-    }
-    /* gradient += partial_0 */
-    for (int64_t table_axis_2_first = 0; table_axis_2_first < 32; table_axis_2_first += 8) {
-        vec_any gradient_in[2];
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 4) {
-            gradient_in[vector] = (vec_any){0};
-        }
-        for (int64_t unit16 = 0; unit16 < 16; unit16++) {
-            UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++,
-                table_axis_2 += 4) {
-                gradient_in[vector] += load_any(partial_0 + unit16 * 32 + table_axis_2);
-            }
-        }
-        UNROLL for (int64_t vector = 0, table_axis_2 = table_axis_2_first; vector < 2; vector++, table_axis_2 += 4) {
-            store_any(gradient + table_axis_2, load_any(gradient + table_axis_2) + gradient_in[vector]);
-        }
-    }
-    /* gradient_2 = gradient */
-    for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2 += 4) {
-        store_any(gradient_2 + table_axis_2, load_any(gradient + table_axis_2));
-    }
-    if (dtable_array) {
-        /* dtable_array = gradient_2 */
-        for (int64_t table_axis_2 = 0; table_axis_2 < 32; table_axis_2++)
-            dtable_array[table_axis_2] = gradient_2[table_axis_2];
-    }
-}
-
-/* ==== which version this machine runs ==== */
-struct version {
-    /* computes a task on one thread */
-    void (*rows)(const struct call *, int64_t, unsigned char *);
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
-    int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
-    size_t own;   /* bytes of workspace for each thread */
-    int in_keys; /* no query may be after the last key */
-    int64_t of_pair, of_token; /* multiply-adds per query-key pair, and per token; one of them is 0 */
-    /* a task is a tile of queries, or a tile of the keys of a key/value head or of a query head */
-    enum { OF_QUERIES, OF_KEY_HEAD, OF_QUERY_HEAD } of_keys;
-    int saves;   /* forward stores values for backward */
-    int (*wanted)(const struct call *); /* tells whether a call wants a gradient of this part; may be NULL */
-    int units;      /* the number of slices of the rows, or 0 */
-    int unit_heads; /* heads in a slice: 0: all, 1: one key/value head, 2: one query head */
-    int remembered; /* the number of strips and tiles that a thread remembers,
-        which are at these places in its workspace */
-    size_t remembers[4];
-    size_t shared, slot, slots; /* shared: bytes for all threads of a head; slot: bytes of a slot; slots: per thread */
-    int together; /* heads that all threads compute together: 0: none, 1: the last (heads % threads), 2: all */
-};
-
-/* Returns whether a few queries take less time one by one than as one tile. A single query has an overhead of 10
-   vectors, and a tile has an overhead of 40 vectors. Both were measured with AVX2 and SSE2. */
-INLINE int few_pay(int64_t n_q, int64_t n_k, int64_t lanes)
-{
-    enum { MANY_KEYS = 1024 };
-    return n_k >= MANY_KEYS || n_q * (n_k + 10 * lanes) <= round_up(n_q, lanes) * n_k + 40 * lanes;
-}
-
-/* Returns the version for n_k keys and n_q queries. `rows` is the number of queries of all heads that share keys. */
-static struct version version(int64_t n_k, int64_t rows, int64_t n_q)
-{
-    (void)n_k;
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4) {
-        if (rows <= 64 && few_pay(n_q, n_k, 16)) return (struct version){.head = softmax_t5_few_v4, .tile = 0,
-            .own = 73984, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {154624}};
-    }
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3) {
-        if (rows <= 64 && few_pay(n_q, n_k, 8)) return (struct version){.head = softmax_t5_few_v3, .tile = 0,
-            .own = 73984, .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-        return (struct version){.rows = softmax_t5_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
-            .remembered = 1, .remembers = {154624}};
-    }
-#endif
-    if (rows <= 64 && few_pay(n_q, n_k, 4)) return (struct version){.head = softmax_t5_few_any, .tile = 0, .own = 73984,
-        .of_pair = 128, .shared = 49920, .slot = 16896, .slots = 4, .together = 1};
-    return (struct version){.rows = softmax_t5_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1,
-        .remembered = 1, .remembers = {154624}};
-}
-
-enum { MANY_ROWS = 1 << 30 };
-
-/* Returns the number of queries of all heads that share keys. Returns MANY_ROWS if a call saves values or has many
-   queries, because its queries are in the lanes. */
-static int64_t rows_of(const struct attn_problem *p)
-{
-    if (p->n_q > 16 || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
-}
-
-
-static size_t bytes_a_thread(const struct version *v)
-{
-    return v->own + v->shared + v->slots * v->slot;
-}
-
-/* ==== the interface ==== */
-/* Returns the number of threads for which a workspace has room. If the caller chooses no number, there is room for a
-   thread per processor, because OpenMP's default may change later. */
-static int64_t threads_served(const struct attn_problem *p)
-{
-    if (p->threads > 0) return p->threads;
-#ifdef _OPENMP
-    return max(omp_get_max_threads(), omp_get_num_procs());
-#else
-    return 1;
-#endif
-}
-
-/* Checks the workspace of a call, and sets *threads to the number of threads: the caller's or OpenMP's default, but not
-   more than there are processors, unless the workspace has room or the caller has the threads. The first `shared` bytes
-   of the workspace are for all threads. Returns 0 or an error. */
-static int take_workspace(const struct attn_problem *p, const void *workspace, size_t shared, size_t bytes_a_thread,
-    int *threads)
-{
-    const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
-        room = bytes_a_thread ? left / bytes_a_thread : left;
-#ifdef _OPENMP
-    const int64_t by_default = omp_get_max_threads(), processors = omp_get_num_procs();
-#else
-    const int64_t by_default = 1, processors = 1;
-#endif
-    const int64_t most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-        wanted = p->threads > 0 ? p->threads : min(by_default, most);
-    if (!workspace) return ATTN_EPOINTER;
-    if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
-    if (!bytes_fit(shared)) return ATTN_ESIZE;
-    if (all && all < bytes_plus(shared, bytes_times(bytes_a_thread, wanted))) return ATTN_EWORKSPACE;
-    *threads = (int)(p->team ? wanted : min(wanted, most));
-    return 0;
-}
-
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
-   `threads` threads. OpenMP may have started fewer. */
-static void together(const struct version *v, int threads, int number, int there, unsigned char *workspace,
-    struct part *part)
-{
-    const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * v->own;
-    part->shared = workspace + all * v->own;
-    part->window = (int64_t)(((all - 1) * v->shared + all * v->slots * v->slot) / v->slot) / part->threads;
-    part->slots = part->shared + v->shared + (size_t)(number * part->window) * v->slot;
-}
-
-size_t softmax_t5_params_size(void)
-{
-    return 0;
-}
-
-int softmax_t5_params_init(struct softmax_t5_params *params, uint64_t seed, void *storage)
-{
-    (void)seed;
-    (void)storage;
-    if (!params) return ATTN_EPOINTER;
-    *params = (struct softmax_t5_params){0};
-    return 0;
-}
-
-/* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
-   `given` is NULL, the array is contiguous. Returns an error if
-   - a stride is negative,
-   - the offset of an element overflows, or
-   - the array is not aligned to its elements. */
-static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, int axes, const void *array,
-    size_t element)
-{
-    const int64_t most = INT64_MAX / 8;
-    int64_t contiguous = 1, last = 0;
-    int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
-    for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
-    for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
-        to[k] = stride;
-    }
-    return 0;
-}
-
-/* Sets the strides of all arrays of the caller. Returns 0 or an error. */
-static int set_strides(struct call *call)
-{
-    const struct attn_problem *const p = &call->p;
-    const struct softmax_t5_params *const params = call->params;
-    const struct softmax_t5_strides *const given = params->strides;
-    int error = 0;
-    (void)p;
-    if (!error)
-        error = fill_strides(call->at.table, given ? given->table : NULL, (const int64_t[]){p->heads, 32}, 2,
-            params->table, sizeof *params->table);
-
-    return error;
-}
-
-static int positions_fit(const struct attn_problem *p)
-{
-    const int64_t most = INT64_C(1) << 31;
-    int fit = 1;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) fit &= p->query_start[b] >= -most && p->query_start[b] <=
-        most;
-    return fit;
-}
-
-/* Returns the number of heads of v that share a head of q and of k. */
-static int64_t sharing_of(const struct attn_problem *p) { return p->key_heads ? max(p->heads / p->key_heads, 1) : 1; }
-
-/* A function like attn_problem_check. */
-typedef int checks_problem(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-    struct attn_problem *filled);
-
-/* Checks the sizes, strides and positions of a call to any entry point,
-   and fills in `call->p`. Returns 0 or an error. */
-static int take_problem(struct call *call, const struct attn_problem *problem, checks_problem *checks)
-{
-    if (!problem) return ATTN_EPOINTER;
-    const int error = checks(problem, 64, 64, &call->p);
-    if (error) return error;
-    if (!positions_fit(&call->p)) return ATTN_EPROBLEM;
-    call->sharing = sharing_of(&call->p);
-    return 0;
-}
-
-/* Checks that the caller has given all parameters, and sets their strides. Returns 0 or an error. */
-static int take_params(struct call *call)
-{
-    const struct softmax_t5_params *const params = call->params;
-    if (!params || !params->table) return ATTN_EPARAM;
-    return set_strides(call);
-}
-
-/* Returns the largest workspace of a thread in bytes, over all versions for up to n_k keys. */
-static size_t max_bytes_a_thread(int64_t n_k)
-{
-    static const int64_t from[] = {0};
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
-        const struct version few = version(from[k], 0, 0), v = version(from[k], MANY_ROWS, 0);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&few) > bytes) bytes = bytes_a_thread(&few);
-        if ((k == 0 || from[k] <= n_k) && bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-    }
-    return bytes;
-}
-
-/* Returns whether a query of the call is after the last key. */
-static int after_keys(const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; p->query_start && b < p->batch; b++) after |= p->query_start[b] + p->n_q > p->n_k;
-    return after;
-}
-
-/* Returns the number of keys that the choice of a version depends on. It is 0 if a query is after the last key,
-   because only the quadratic form can compute such a query. */
-static int64_t keys_of_version(const struct attn_problem *p)
-{
-    return after_keys(p) ? 0 : p->n_k;
-}
-
-size_t softmax_t5_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    size_t shared = 0, bytes = 0;
-    if (max_bytes_a_thread(problem->n_k) > bytes) bytes = max_bytes_a_thread(problem->n_k);
-    shared = bytes_plus(shared, bytes_times(bytes, threads_served(problem)));
-    return bytes_fit(shared) ? shared : 0;
-}
-/* Returns whether this machine can run the version. */
-static int runs(const struct version *v)
-{
-    return v->rows || v->head;
-}
-
-/* A call of a version. */
-struct job {
-    const struct call *call;
-    const struct version *this;
-    int64_t tasks, alone; /* one thread runs each of the first `alone` tasks; all threads share each later one */
-};
-
-/* Running jobs, shared by the threads. */
-struct work {
-    const struct job *job;
-    int64_t jobs;
-    int threads;  /* requested threads; OpenMP may start fewer */
-    int there;    /* the number of threads that have started */
-    int64_t next; /* the first task that no thread has taken. Tasks that one thread runs are numbered over all jobs. */
-    unsigned char *workspace;
-    size_t bytes; /* bytes of workspace per thread */
-    void (*on)(void *work); /* what every thread calls */
-    _Alignas(64) int64_t folded[16 * NUMBERS_OF_LINE];
-};
-
-/* Makes a thread's strips and tiles empty, because its workspace has the numbers of an earlier call. */
-INLINE void forget(const struct version *v, unsigned char *own)
-{
-    for (int k = 0; k < v->remembered; k++) ((struct remembered *)(void *)(own + v->remembers[k]))->head = -1;
-}
-
-/* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
-INLINE int take_number(struct work *w) { return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED); }
-INLINE int64_t take_task(struct work *w) { return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED); }
-
-#if !defined __SSE__ && !defined __aarch64__
-#include <fenv.h>
-#endif
-
-/* How a thread computes with floating-point numbers. */
-struct arithmetic {
-#if defined __SSE__
-    unsigned all; /* the register MXCSR */
-#elif defined __aarch64__
-    uint64_t control, flags; /* the registers FPCR and FPSR */
-#else
-    fenv_t all;
-#endif
-};
-
-/* Begins arithmetic without traps, because lanes after the last row may divide by 0. */
-enum { SUBNORMALS_ARE_ZERO = 0 };
-INLINE struct arithmetic begin_arithmetic(void)
-{
-    struct arithmetic before;
-#if defined __SSE__
-    enum { MASKS = 0x1f80, SUBNORMALS = SUBNORMALS_ARE_ZERO ? 1 << 15 | 1 << 6 : 0 }; /* of results and of operands */
-    before.all = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(before.all | MASKS | SUBNORMALS);
-#elif defined __aarch64__
-    enum { TRAPS = 0x9f00, SUBNORMALS = SUBNORMALS_ARE_ZERO << 24 };
-    __asm__ volatile("mrs %0, fpcr" : "=r"(before.control));
-    __asm__ volatile("mrs %0, fpsr" : "=r"(before.flags));
-    __asm__ volatile("msr fpcr, %0" : : "r"((before.control & ~(uint64_t)TRAPS) | SUBNORMALS) : "memory");
-#else
-    feholdexcept(&before.all);
-#endif
-    return before;
-}
-
-/* Ends it, and leaves the flags of exceptions as they were before. */
-INLINE void end_arithmetic(const struct arithmetic *before)
-{
-#if defined __SSE__
-    __builtin_ia32_ldmxcsr(before->all);
-#elif defined __aarch64__
-    __asm__ volatile("msr fpcr, %0" : : "r"(before->control) : "memory");
-    __asm__ volatile("msr fpsr, %0" : : "r"(before->flags) : "memory");
-#else
-    fesetenv(&before->all);
-#endif
-}
-
-static void without_traps(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const struct arithmetic before = begin_arithmetic();
-    w->on(w);
-    end_arithmetic(&before);
-}
-
-/* Calls on(w) in all threads of the jobs. */
-static void in_threads(struct work *w, void (*on)(void *work))
-{
-    const struct attn_team *const team = w->job->call->p.team;
-    w->on = on;
-    if (w->threads == 1)
-        without_traps(w);
-    else if (team)
-        team->run(without_traps, w, (unsigned)w->threads, 0);
-    else {
-#ifdef _OPENMP
-#pragma omp parallel num_threads(w->threads)
-#endif
-        without_traps(w);
-    }
-}
-
-static void work_on(void *work)
-{
-    struct work *const w = (struct work *)work;
-    const int number = take_number(w);
-    unsigned char *const own = w->workspace + (size_t)number * w->bytes;
-    int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {.threads = 1, .window = 1, .work = own, .folded = w->folded, .team = w->job->call->p.team};
-    for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
-        const struct version *const this = job->this;
-        forget(this, own);
-        part.shared = own + this->own;
-        part.slots = part.shared + this->shared;
-        for (; task - first < job->alone; task = take_task(w)) {
-            if (this->head)
-                this->head(job->call, task - first, &part);
-            else
-                this->rows(job->call, task - first, own);
-        }
-    }
-    part.segments = 0;
-    part.threads = w->threads;
-    for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
-        if (!job->this->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `together` may divide the workspace */
-        together(job->this, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->this->head(job->call, task, &part);
-    }
-}
-
-/* Returns the multiply-adds of a job. A head takes the time of about 2^15 more. */
-static double effort(const struct attn_problem *p, const struct version *v)
-{
-    const double of_head = (double)p->n_q * (double)p->n_k * (double)v->of_pair +
-            ((double)p->n_q + (double)p->n_k) * (double)v->of_token + (1 << 15);
-    return (double)p->batch * (double)p->heads * of_head;
-}
-
-/* Returns `threads` if there is enough work for them, else 1. Waking threads takes about the time of 2^18
-   multiply-adds, and of 2^15 more for each. A call does not wake a part of the threads: GNU's OpenMP ends those that a
-   call leaves out, and the next parallel loop of the caller's program has to start them. */
-static int useful_threads(double multiply_adds, int threads)
-{
-    return multiply_adds < 2.0 * (1 << 18) + (double)threads * (1 << 15) ? 1 : threads;
-}
-
-/* Sets the number of the tasks of a job. Returns 0 or an error. */
-static int count_tasks(struct job *job, int threads)
-{
-    const struct call *const call = job->call;
-    const struct version *const this = job->this;
-    const struct attn_problem *const p = &call->p;
-    const int64_t heads = this->tile == 0 || this->of_keys == OF_KEY_HEAD ? p->kv_heads : p->heads;
-    const int64_t positions = this->of_keys ? p->n_k : p->n_q;
-    int64_t tasks = p->batch * heads;
-    tasks *= this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1;
-    if (this->units)
-        tasks = this->units * (this->unit_heads == 0 ? 1 : this->unit_heads == 1 ? p->kv_heads : p->heads) *
-            (this->tile > 0 ? (positions + this->tile - 1) / this->tile : 1);
-    job->tasks = job->alone = tasks;
-    if (this->head && this->together) job->alone = this->together > 1 ? 0 : tasks / threads * threads;
-    return 0;
-}
-
-/* Runs all tasks of a call. Each thread has `bytes` of workspace. */
-static int run(const struct call *call, const struct version *this, int threads, unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .this = this};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, this), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
-/* Returns the bytes of an array with an element per query and head. */
-static size_t row_bytes(const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(float), p->batch), p->heads), p->n_q));
-}
-
-static size_t saved_bytes(const struct attn_problem *p)
-{
-    return bytes_times(row_bytes(p), 1);
-}
-
-size_t softmax_t5_saved(const struct attn_problem *problem)
-{
-    const size_t bytes = problem ? saved_bytes(problem) : 0;
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_saved(struct call *call, unsigned char *saved)
-{
-    call->saved_0 = (float *)(void *)(saved + 0 * row_bytes(&call->p));
-}
-
-int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
-    const float *k, const float *v,
-    float *out, void *workspace)
-{
-    if (!problem) return ATTN_EPOINTER; /* outputs may be members of the problem */
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = out};
-    const int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if (call.p.batch == 0 || call.p.heads == 0 || call.p.n_q == 0) return 0;
-    if (!q || !out || (call.p.n_k > 0 && (!k || !v))) return ATTN_EPOINTER;
-    if ((out && (const void *)out == q) ||
-        (out && (const void *)out == k) ||
-        (out && (const void *)out == v)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    const struct version this = version(keys_of_version(&call.p), rows_of(&call.p), call.p.n_q);
-    if (!runs(&this)) return ATTN_EMACHINE;
-    if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    const size_t shared = 0, bytes = bytes_a_thread(&this);
-    const size_t max_bytes = max_bytes_a_thread(problem->n_k);
-    int threads = 1;
-    const int no_room = take_workspace(problem, workspace, shared, max_bytes, &threads);
-    if (no_room) return no_room;
-    unsigned char *const work = (unsigned char *)workspace + shared;
-    const size_t saved = saved_bytes(problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && this.saves) set_saved(&call, (unsigned char *)problem->saved);
-    return run(&call, &this, threads, work, bytes);
-}
-
-/* ==== the gradients ==== */
-/* Backward runs in parts. The first part computes the saved values if forward has not saved them. Each later part
-   computes some of the gradients. */
-INLINE int wanted_0(const struct call *call) { return call->dq || call->partial_0; }
-INLINE int wanted_1(const struct call *call) { return call->dk || call->dv; }
-INLINE int wanted_2(const struct call *call) { return call->dtable_array != NULL; }
-
-static struct version part_version(int part, int64_t n_k)
-{
-    (void)n_k; /* n_k is unused if every target has one version of each part */
-    switch (part) {
-    case 0:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_saved_v4, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
-            .remembers = {113664}};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_saved_v3, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
-            .remembers = {113664}};
-#endif
-    return (struct version){.rows = softmax_t5_saved_any, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1,
-        .remembers = {113664}};
-    case 1:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128};
-#endif
-    return (struct version){.rows = softmax_t5_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128};
-    case 2:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 767616, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 767616, .of_pair = 128,
-            .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
-#endif
-    return (struct version){.rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 767616, .of_pair = 128,
-        .wanted = wanted_0, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}};
-    case 3:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 570880, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 570880, .of_pair = 128,
-            .wanted = wanted_1, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
-#endif
-    return (struct version){.rows = softmax_t5_dk_dv_any, .tile = 64, .own = 570880, .of_pair = 128, .wanted = wanted_1,
-        .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}};
-    default:
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 4)
-        return (struct version){.rows = softmax_t5_totals1_v4, .tile = -1, .own = 256, .of_pair = 128,
-            .wanted = wanted_2, .units = 1, .unit_heads = 2};
-#endif
-#if defined(__x86_64__)
-    if (attn_x86_64_level() >= 3)
-        return (struct version){.rows = softmax_t5_totals1_v3, .tile = -1, .own = 256, .of_pair = 128,
-            .wanted = wanted_2, .units = 1, .unit_heads = 2};
-#endif
-    return (struct version){.rows = softmax_t5_totals1_any, .tile = -1, .own = 256, .of_pair = 128, .wanted = wanted_2,
-        .units = 1, .unit_heads = 2};
-    }
-}
-
-/* From each of these numbers of keys on, a part of backward may have another version. */
-static const int64_t part_from[] = {
-    0
-};
-
-/* Returns the largest workspace of a thread in bytes, over all versions of the parts of backward for up to n_k keys. */
-static size_t part_bytes_a_thread(int64_t n_k)
-{
-    size_t bytes = 0;
-    for (size_t k = 0; k < sizeof part_from / sizeof *part_from; k++)
-        for (int part = 0; part < 5 && (k == 0 || part_from[k] <= n_k); part++) {
-            const struct version v = part_version(part, part_from[k]);
-            if (bytes_a_thread(&v) > bytes) bytes = bytes_a_thread(&v);
-        }
-    return bytes;
-}
-
-/* Sets pointers to the wanted gradients in `to`, and to arrays in the memory at `left`. One part of backward fills
-   these arrays, and later parts read them. Returns the bytes that all the arrays need. */
-static size_t set_totals(struct call *call, const struct softmax_t5_gradients *to, unsigned char *const left)
-{
-    const struct attn_problem *const p = &call->p;
-    size_t at = 0, most = 0;
-    if (to) {
-        call->dtable_array = to->table;
-    }
-    if (call->dtable_array) call->partial_0 = (float *)(void *)(left + at);
-    at = bytes_plus(at, whole_lines(bytes_times(512 * sizeof(float), p->heads)));
-    if (at > most) most = at;
-    at = 0;
-    if (at > most) most = at;
-
-    (void)p;
-    (void)left;
-    return most;
-}
-
-/* Returns the bytes of a gradient of q or k with a row for each head of out and position. It is 0 if no heads share. */
-static size_t bytes_of_heads(const struct attn_problem *p, int64_t n)
-{
-    if (sharing_of(p) == 1) return 0;
-    return whole_lines(bytes_times(bytes_times(bytes_times(64 * sizeof(float), p->batch), p->heads), n));
-}
-
-/* Makes dq and dk arrays at `at`, which have a gradient for each of the heads that share a head of q and of k. */
-static void set_gradients_of_heads(struct call *call, unsigned char *at)
-{
-    const struct attn_problem p = call->p;
-    call->sum_dq = call->dq;
-    call->sum_dk = call->dk;
-    call->sum_dq_at = p.dq;
-    call->sum_dk_at = p.dk;
-    if (call->dq) call->dq = (float *)(void *)at;
-    if (call->dk) call->dk = (float *)(void *)(at + bytes_of_heads(&p, p.n_q));
-    call->p.dq = (struct attn_strides){p.heads * p.n_q * 64, p.n_q * 64, 64};
-    call->p.dk = (struct attn_strides){p.heads * p.n_k * 64, p.n_k * 64, 64};
-}
-
-/* Writes the sums over the sharing heads of n rows. `from` has the rows of the first of these heads. */
-static void add_rows_of_heads(float *to, int64_t row, const float *from, int64_t n, int64_t sharing)
-{
-    for (int64_t at = 0; at < n * 64; at += 64, to += row) {
-        float sum[64] = {0};
-        for (int64_t h = 0; h < sharing; h++)
-            for (int64_t d = 0; d < 64; d++) sum[d] +=(from[h * n * 64 + at + d]);
-        for (int64_t d = 0; d < 64; d++) to[d] =(sum[d]);
-    }
-}
-
-/* Adds the gradients of the heads that share head number `task` of q and of k. */
-static void add_heads(const struct call *call, int64_t task, unsigned char *work)
-{
-    const struct attn_problem *const p = &call->p;
-    const int64_t b = task / p->heads, h = task % p->heads, first = task * call->sharing * 64;
-    (void)work;
-    if (call->dq)
-        add_rows_of_heads(call->sum_dq + b * call->sum_dq_at.batch + h * call->sum_dq_at.head, call->sum_dq_at.row,
-            call->dq + first * p->n_q, p->n_q, call->sharing);
-    if (call->dk)
-        add_rows_of_heads(call->sum_dk + b * call->sum_dk_at.batch + h * call->sum_dk_at.head, call->sum_dk_at.row,
-            call->dk + first * p->n_k, p->n_k, call->sharing);
-}
-
-/* Returns the bytes of backward's shared workspace. It has arrays that one part fills for later parts. It also has
-   room for the saved values, because forward may not have saved them. */
-static size_t shared_bytes(const struct attn_problem *problem)
-{
-    size_t bytes = bytes_times(row_bytes(problem), 1 + 1);
-    bytes = bytes_plus(bytes, bytes_plus(bytes_of_heads(problem, problem->n_q), bytes_of_heads(problem, problem->n_k)));
-    struct call none = {.p = *problem};
-    bytes = bytes_plus(bytes, set_totals(&none, NULL, NULL));
-    return bytes;
-}
-
-size_t softmax_t5_backward_workspace(const struct attn_problem *problem)
-{
-    if (!problem) return 0;
-    const size_t of_threads = bytes_times(part_bytes_a_thread(problem->n_k), threads_served(problem)),
-        bytes = bytes_plus(shared_bytes(problem), of_threads);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-static void set_row_sums(struct call *call, unsigned char *rows)
-{
-    call->row_0 = (float *)(void *)(rows + 0 * row_bytes(&call->p));
-}
-
-static int run_part(int part, struct call *call, int threads, unsigned char *workspace)
-{
-    const struct version this = part_version(part, keys_of_version(&call->p));
-    if (this.wanted && !this.wanted(call)) return 0;
-    return run(call, &this, threads, workspace, bytes_a_thread(&this));
-}
-
-int softmax_t5_backward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
-    const float *k, const float *v, const float *out, const float *dout,
-    float *dq, float *dk, float *dv,
-    struct softmax_t5_gradients *gradients, void *workspace)
-{
-    struct call call = {.params = params, .q = q, .k = k, .v = v, .out = (float *)out, .dout = dout, .dq = dq, .dk = dk,
-        .dv = dv};
-    int error = take_problem(&call, problem, attn_problem_check);
-    if (error) return error;
-    if ((call.p.batch > 0 && call.p.heads > 0 && call.p.n_q > 0 && (!q || !out || !dout)) ||
-        (call.p.batch > 0 && call.p.kv_heads > 0 && call.p.n_k > 0 && (!k || !v)))
-        return ATTN_EPOINTER;
-    if ((dq && (const void *)dq == q) ||
-        (dq && (const void *)dq == k) ||
-        (dq && (const void *)dq == v) ||
-        (dq && (const void *)dq == out) ||
-        (dq && (const void *)dq == dout) ||
-        (dk && (const void *)dk == q) ||
-        (dk && (const void *)dk == k) ||
-        (dk && (const void *)dk == v) ||
-        (dk && (const void *)dk == out) ||
-        (dk && (const void *)dk == dout) ||
-        (dk && (const void *)dk == dq) ||
-        (dv && (const void *)dv == q) ||
-        (dv && (const void *)dv == k) ||
-        (dv && (const void *)dv == v) ||
-        (dv && (const void *)dv == out) ||
-        (dv && (const void *)dv == dout) ||
-        (dv && (const void *)dv == dq) ||
-        (dv && (const void *)dv == dk)) return ATTN_EPOINTER;
-    const int wrong = take_params(&call);
-    if (wrong) return wrong;
-    if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    for (int part = 0; part < 5; part++) {
-        const struct version this = part_version(part, keys_of_version(&call.p));
-        if (!runs(&this)) return ATTN_EMACHINE;
-        if (this.in_keys && after_keys(&call.p)) return ATTN_ELENGTH;
-    }
-    const size_t bytes = part_bytes_a_thread(problem->n_k), saved = saved_bytes(problem),
-        shared = shared_bytes(problem);
-    int threads = 1;
-    error = take_workspace(problem, workspace, shared, bytes, &threads);
-    if (error) return error;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
-    unsigned char *first = (unsigned char *)workspace;
-    if (call.sharing > 1) {
-        set_gradients_of_heads(&call, first);
-        first += bytes_of_heads(problem, problem->n_q) + bytes_of_heads(problem, problem->n_k);
-    }
-    unsigned char *const rows = first + saved, *const work = (unsigned char *)workspace + shared;
-    const int kept = problem->saved && version(keys_of_version(&call.p), MANY_ROWS, 0).saves;
-    set_saved(&call, kept ? (unsigned char *)problem->saved : first);
-    set_row_sums(&call, rows);
-    unsigned char *next = rows + 1 * row_bytes(problem);
-    next += set_totals(&call, gradients, next);
-    (void)next;
-    if (!error && !kept) error = run_part(0, &call, threads, work);
-    if (!error) error = run_part(1, &call, threads, work);
-    if (!error) error = run_part(2, &call, threads, work);
-    if (!error) error = run_part(3, &call, threads, work);
-    if (!error) error = run_part(4, &call, threads, work);
-    if (!error && call.sharing > 1 && (call.dq || call.dk)) {
-        const struct version adds = {.rows = add_heads, .tile = -1, .of_token = 2 * 64};
-        call.p.heads = call.p.kv_heads = call.p.key_heads;
-        error = run(&call, &adds, threads, work, bytes);
-    }
-    return error;
-}
-
+#define T(name) name##_any
+#define TARGET
+#define LANES 4
+#define REGISTERS 16
+#define ROWS 6
+#define VECTORS 2
+#define COMPENSATED 1
+#define AHEAD 64
+#define NEAR 2
+#define MAX_TERMS 64
+#define MAX_LANES 64
+#define OF(v4, v3, any) any /* a number of each target */
+#define SECTION
+#include LOOPS
+#undef SECTION
+
+/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"table", ATTN_F32, 2, {ATTN_HEADS, 32}, offsetof(struct softmax_t5_params, table), 0,
         offsetof(struct softmax_t5_strides, table), 0, 0, ATTN_NO_LIMITS},
 };
 
-static int params_init_any(void *params, uint64_t seed, void *storage)
-{
-    return softmax_t5_params_init((struct softmax_t5_params *)params, seed, storage);
-}
+static const struct array array[] = {
+    {.name = "q", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {0, 0},
+        .strides = offsetof(struct attn_problem, q)},
+    {.name = "k", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {1, 1},
+        .strides = offsetof(struct attn_problem, k)},
+    {.name = "v", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {2, 2},
+        .strides = offsetof(struct attn_problem, v)},
+    {.name = "out", .access = {ACCESS_WRITTEN, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {3,
+        3}, .strides = offsetof(struct attn_problem, out)},
+    {.name = "dout", .access = {ACCESS_NONE, ACCESS_READ}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        4}, .strides = offsetof(struct attn_problem, dout)},
+    {.name = "dq", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_QUERIES, .argument = {4,
+        5}, .strides = offsetof(struct attn_problem, dq)},
+    {.name = "dk", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 6},
+        .strides = offsetof(struct attn_problem, dk)},
+    {.name = "dv", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .rows = ROWS_OF_KEYS, .argument = {4, 7},
+        .strides = offsetof(struct attn_problem, dv)},
+    {.name = "table", .access = {ACCESS_READ, ACCESS_READ}, .dtype = ATTN_F32, .origin = FROM_PARAMS, .param = 0,
+        .axis = {-1, 0, -1}},
+    {.name = "dtable", .access = {ACCESS_NONE, ACCESS_WANTED}, .dtype = ATTN_F32, .origin = FROM_GRADIENTS,
+        .member = offsetof(struct softmax_t5_gradients, table)},
+    {.name = "saved_0", .origin = FROM_SAVED},
+    {.name = "row_0", .origin = FROM_ROW_SUMS},
+    {.name = "partial_0", .origin = FROM_LEFT, .elements = 512, .sizes = 1 << -ATTN_HEADS,
+        .wanted = (const uint8_t[]){ARRAY_dtable_array, NO_ARRAY}},
+};
 
+#if defined(__x86_64__)
+static int runs_v4(void)
+{
+    return attn_x86_64_level() >= 4;
+}
+static const struct program programs_v4[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_t5_few_v4, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 49920,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_t5_rows_v4, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1, .remembered = 1,
+         .remembers = {154624}},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
+     .rows = softmax_t5_totals1_v4, .tile = -1, .own = 256, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dtable_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_t5_dk_dv_v4, .tile = 64, .own = 570880, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_t5_dq_sums1_v4, .tile = -1, .own = 767616, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_t5_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_t5_saved_v4, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1, .remembers = {113664}},
+};
+#endif
+#if defined(__x86_64__)
+static int runs_v3(void)
+{
+    return attn_x86_64_level() >= 3;
+}
+static const struct program programs_v3[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_t5_few_v3, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 49920,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_t5_rows_v3, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1, .remembered = 1,
+         .remembers = {154624}},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
+     .rows = softmax_t5_totals1_v3, .tile = -1, .own = 256, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dtable_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_t5_dk_dv_v3, .tile = 64, .own = 570880, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_t5_dq_sums1_v3, .tile = -1, .own = 767616, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_t5_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_t5_saved_v3, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1, .remembers = {113664}},
+};
+#endif
+static const struct program programs_any[] = {
+    {.role = RUN_FORWARD, .form = FORM_FEW,
+     .head = softmax_t5_few_any, .tile = 0, .own = 73984, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 49920,
+         .slot = 16896, .slots = 4, .together = 1},
+    {.role = RUN_FORWARD,
+     .rows = softmax_t5_rows_any, .tile = 64, .own = 418304, .of_pair = 128, .saves = 1, .remembered = 1,
+         .remembers = {154624}},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
+     .rows = softmax_t5_totals1_any, .tile = -1, .own = 256, .of_pair = 128,
+         .wanted = (const uint8_t[]){ARRAY_dtable_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+    {.role = RUN_BACKWARD, .part = 3,
+     .rows = softmax_t5_dk_dv_any, .tile = 64, .own = 570880, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+         ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .remembered = 1, .remembers = {307200}},
+    {.role = RUN_BACKWARD, .part = 2,
+     .rows = softmax_t5_dq_sums1_any, .tile = -1, .own = 767616, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+         ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2, .remembered = 2, .remembers = {241408, 504512}},
+    {.role = RUN_BACKWARD, .part = 1,
+     .rows = softmax_t5_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128},
+    {.role = RUN_BACKWARD, .saved_again = 1,
+     .rows = softmax_t5_saved_any, .tile = 64, .own = 377344, .of_pair = 128, .remembered = 1, .remembers = {113664}},
+};
+static const struct target target[] = {
+#if defined(__x86_64__)
+    {runs_v4, programs_v4, sizeof programs_v4 / sizeof *programs_v4},
+#endif
+#if defined(__x86_64__)
+    {runs_v3, programs_v3, sizeof programs_v3 / sizeof *programs_v3},
+#endif
+    {NULL, programs_any, sizeof programs_any / sizeof *programs_any},
+    {NULL, NULL, 0},
+};
+
+#include <attnrt/kernel/openmp.h>
+static const struct kernel kernel = {
+    .name = "softmax_t5", .openmp = OPENMP,
+    .target = target, .targets = sizeof target / sizeof *target - 1,
+    .array = array, .arrays = sizeof array / sizeof *array,
+    .param = param, .params = 1, .params_bytes = sizeof(struct softmax_t5_params),
+    .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
+    .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct softmax_t5_params, strides),
+    .shares = 1,
+    .positions = 1,
+    .ids = -1,
+    .corrected = -1,
+    .solution = -1,
+    .gradients_bytes = sizeof(struct softmax_t5_gradients),
+    .parts = 5,
+    .saved = 1,
+    .row_sums = 1,
+    .shared_gradient = {ARRAY_dq, ARRAY_dk},
+};
+
+/* ==== the interface ==== */
+size_t softmax_t5_params_size(void) { return attn_call_params_size(&kernel); }
+int softmax_t5_params_init(struct softmax_t5_params *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
+size_t softmax_t5_workspace(const struct attn_problem *problem) { return attn_call_workspace(&kernel, problem); }
+size_t softmax_t5_saved(const struct attn_problem *problem) { return attn_call_saved(&kernel, problem); }
+size_t softmax_t5_backward_workspace(const struct attn_problem *problem)
+{
+    return attn_call_backward_workspace(&kernel, problem);
+}
+int softmax_t5_forward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace)
+{
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
+}
 static int forward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
     const void *v, void *out, void *workspace)
 {
-    return softmax_t5_forward(problem, (const struct softmax_t5_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (float *)out, workspace);
+    return attn_call_forward(&kernel, problem, params, (const void *const[]){q, k, v, out}, workspace);
 }
-
-static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
-    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients,
-    void *workspace)
+int softmax_t5_backward(const struct attn_problem *problem, const struct softmax_t5_params *params, const float *q,
+    const float *k, const float *v, const float *out, const float *dout,
+    float *dq, float *dk, float *dv, struct softmax_t5_gradients *gradients, void *workspace)
 {
-    return softmax_t5_backward(problem, (const struct softmax_t5_params *)params, (const float *)q, (const float *)k,
-        (const float *)v, (const float *)out, (const float *)dout, (float *)dq, (float *)dk, (float *)dv,
-        (struct softmax_t5_gradients *)gradients, workspace);
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
 }
-
+static int backward_any(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+    const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace)
+{
+    return attn_call_backward(&kernel, problem, params, (const void *const[]){q, k, v, out, dout, dq, dk, dv},
+        gradients, workspace, OUTER_NONE);
+}
+static int params_init_any(void *params, uint64_t seed, void *storage)
+{
+    return attn_call_params_init(&kernel, params, seed, storage);
+}
 const struct attn_kernel softmax_t5_kernel = {
     .name = "softmax_t5", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_t5_params),
-    .params_size = softmax_t5_params_size, .params_init = params_init_any, .workspace = softmax_t5_workspace,
-    .forward = forward_any,
-    .saved = softmax_t5_saved, .backward_workspace = softmax_t5_backward_workspace, .backward = backward_any,
+    .params_size = softmax_t5_params_size, .params_init = params_init_any, .forward = forward_any,
+    .workspace = softmax_t5_workspace,
+    .saved = softmax_t5_saved,
+    .backward_workspace = softmax_t5_backward_workspace,
+    .backward = backward_any,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
     .strides = offsetof(struct softmax_t5_params, strides), .strides_bytes = sizeof(struct softmax_t5_strides),
-    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0,
-    .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */
+#endif /* SECTION */

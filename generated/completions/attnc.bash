@@ -115,13 +115,13 @@ _attnc()
             _attnc_files -d
         fi ;;
     run)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --in --out --chunks --threads --seed --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --in --out --chunks --threads --seed --backward --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     check)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --heads --json --verbose --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --heads --backward --json --verbose --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -152,7 +152,7 @@ _attnc()
         if [[ $cur == -* ]]; then _attnc_offer
         fi ;;
     *)
-        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone --no-remainders -MD -MF -MT --outputs --passes --dump-after --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer -o --stdout --emit --target --set --tuned --standalone --no-remainders -MD -MF -MT --outputs --passes --dump-after --backward --quiet --color --version --help
         else
             if ((${#words[@]} == 2)); then _attnc_offer explain build run check bench tune list show help version; fi
             _attnc_files -f -X '!*.yaml'

@@ -208,7 +208,7 @@ complete -c attnc -n '__fish_seen_subcommand_from explain check bench' -l heads 
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l batch -x -d 'sequences (default: 1)'
 complete -c attnc -n '__fish_seen_subcommand_from explain' -l ranks -x -d 'also the time of one sequence that this number of ranks share, as in 1,8,64'
 complete -c attnc -n '__fish_seen_subcommand_from explain' -l link -x -d 'the link between two ranks (default: 12.5GB/s,2us)'
-complete -c attnc -n '__fish_seen_subcommand_from explain bench tune' -l backward -d 'also gradients, even if not requested (tune: only these)'
+complete -c attnc -n 'not __fish_seen_subcommand_from build list show help version' -l backward -d 'also gradients, even if not requested (tune: only these)'
 complete -c attnc -n '__fish_seen_subcommand_from bench' -l decode -d 'times single tokens after --lengths earlier tokens'
 complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l time -x -d 'bench: for each spec and point (0.5); tune: in all (300)'
 complete -c attnc -n '__fish_seen_subcommand_from bench tune' -l limit -x -d 'bench: skips longer calls (10); tune: stops trials (60)'
