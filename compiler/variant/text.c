@@ -79,6 +79,16 @@ static const char *made_by_pass(const struct value *v)
                                                                   : NULL;
 }
 
+/* Whether v is a contraction over an axis that only one factor has. */
+static bool sums_one_factor(const struct graph *g, const struct value *v)
+{
+    if (v->op != GRAPH_CONTRACT) return false;
+    const uint32_t one = ref_axes(&v->operand[0]), other = ref_axes(&v->operand[1]);
+    bool sums = false;
+    for (int a = 0; a < g->module->axes; a++) sums |= ((one ^ other) >> a & 1) && !value_has_axis(v, a);
+    return sums;
+}
+
 /* Reports what a caller cannot give to a kernel. */
 static bool is_source(const struct written *x)
 {
@@ -110,6 +120,10 @@ static bool is_source(const struct written *x)
         const char *const made = made_by_pass(&g->value[v]);
         if (g->value[v].op == GRAPH_SOLVE && v != graph_find_solve(g)) {
             fail(x, v, "a graph with two solutions is not compiled yet");
+            return false;
+        }
+        if (sums_one_factor(g, &g->value[v])) {
+            fail(x, v, "both factors of a contract have the axes that it sums; a reduce sums one value");
             return false;
         }
         if (!made) continue;

@@ -159,7 +159,8 @@ static int choose_program(struct growth *g, const struct appending *x, int64_t m
     }
     if (kernel->read_first) call->dropped = s->first;
     if (kernel->carried) {
-        call->start = s->start;
+        /* begins the sums if no key is in them. Others than transitions are 0 then */
+        call->start = x->at->header->foldable && s->summed == s->start ? s->length : s->start;
         call->length = s->length;
         call->summed = s->summed;
         call->solved = s->solved;

@@ -26,6 +26,10 @@ ATTN_API int attn_call_state_truncate(const struct kernel *kernel, const struct 
     /* The earlier chunk's solution is not stored. */
     s.solved = summed == s.summed ? min(s.solved, length) : s.summed;
     if (length == s.start) attn_state_begin_sums(&at, sequence);
+    if (length == s.start && kernel->carried) { /* the next call may store them as earlier sums */
+        const size_t bytes = bytes_of_sequence_sums(problem, at.program);
+        memset(at.kept + (size_t)sequence * bytes, 0, bytes);
+    }
     set_sequence(&at, sequence, &s);
     attn_state_close(&at);
     return 0;

@@ -57,9 +57,9 @@ struct call { /* the arguments of a call; all threads read the same struct */
     int asked;                     /* with a state: the caller wants the rows of out */
     struct mask_tiles *mask_tiles; /* the tables of the kernel's masks */
     unsigned char *kept;           /* the sums of all heads in the caller's state, or NULL */
-    /* start: the position of the sequence's first token; summed: the sums contain the keys before this position;
-       length: the position of the first new token; solved: the state has the solution of 'delta' for the keys from
-       `summed` to this position */
+    /* start: the position of the sequence's first token, or `length` if the call begins the sums; summed: the sums
+       contain the keys before this position; length: the position of the first new token; solved: the state has the
+       solution of 'delta' for the keys from `summed` to this position */
     int64_t start, summed, length, solved;
     /* chunk_sums: the caller's sums of chunks, from chunk number first_chunk on, or NULL; head_chunks: the chunks of a
        head in it */

@@ -176,7 +176,8 @@ static void separate_functions(struct graph *g, int output)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
             const int row = g->value[v].operand[k].of;
             const struct expr *const leaf = expr_leaf(g->module, EXPR_OPERAND, k), *function = NULL;
-            if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf)
+            if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf ||
+                function->type != TYPE_REAL)
                 continue;
             if (function->op == EXPR_EXP2) continue; /* it may overflow, and stabilise adds exponents */
             const int map = function_map(g, &v, row, function, leaf);
