@@ -550,7 +550,7 @@ def serves(place):
     said = place.run(['./server', '--check', '--only', 'window', 'steps.csv'], cwd=folder).stdout
     check('the same bits' in said, said)
     counted = lambda text: re.search(r'^window +(\d+ tokens) .*(at most +[\d.]+ MiB)', text, re.M).groups()
-    with open(os.path.join(folder, 'README.md')) as f: check(counted(said) == counted(f.read()), said)
+    with open(os.path.join(ROOT, 'examples', 'server', 'README.md')) as f: check(counted(said) == counted(f.read()), said)
     place.run([sys.executable, 'picture.py', 'steps.csv', 'memory.svg', 'speed.svg'], cwd=folder)
     with open(os.path.join(folder, 'speed.svg')) as f: check('window' in f.read(), 'no curve')
     alone = os.path.join(folder, 'alone')
@@ -700,7 +700,7 @@ def tuned(place, name, build, line, with_tuned, file, command):
         place.run(configure, cwd=folder)
     place.run(command, cwd=folder)
     first = times(built)
-    check('n_k >= 2000' in emitted() and 'blocks of 8 rows' in emitted() and 'tiles of 48 queries' in emitted(),
+    check('.from = 2000' in emitted() and 'blocks of 8 rows' in emitted() and 'tiles of 48 queries' in emitted(),
           'softmax.c has no tuned schedule')
     foresees(place.run([built + '/predict', place.text], cwd=folder).stdout)
     place.run(command, cwd=folder)
