@@ -89,6 +89,63 @@ static bool sums_one_factor(const struct graph *g, const struct value *v)
     return sums;
 }
 
+/* Whether an integer in e is divided by a number that can be 0. */
+static bool can_divide_by_zero(const struct expr *e)
+{
+    const struct expr *const by = e->arg[1];
+    bool can = false;
+    if (e->type == TYPE_INT && (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD)) {
+        const struct expr *const zero = by->op == EXPR_SELECT ? by->arg[0] : NULL;
+        const bool guarded = zero && zero->op == EXPR_EQ && zero->arg[0] == by->arg[2] &&
+                             zero->arg[1]->op == EXPR_INT && zero->arg[1]->integer == 0 && by->arg[1]->op == EXPR_INT &&
+                             by->arg[1]->integer != 0;
+        can = !guarded && by->op != EXPR_SIZE && !(by->op == EXPR_INT && by->integer != 0);
+    }
+    for (int k = 0; k < expr_arity(e->op); k++) can |= can_divide_by_zero(e->arg[k]);
+    return can;
+}
+
+static bool value_can_divide_by_zero(const struct value *v)
+{
+    bool can = (v->expr && can_divide_by_zero(v->expr)) || (v->where && can_divide_by_zero(v->where));
+    for (int k = 0; k < v->operands; k++)
+        for (int s = 0; s < v->operand[k].rank; s++) can |= can_divide_by_zero(v->operand[k].sub[s]);
+    return can;
+}
+
+/* Returns, for each value, the number of the first value that is equal. Passes merge equal values. */
+static int *equal_values(const struct graph *g)
+{
+    struct arena *const arena = g->module->arena;
+    int *const first = arena_alloc(arena, (size_t)g->values * sizeof *first);
+    struct value *const merged = arena_alloc(arena, (size_t)g->values * sizeof *merged);
+    for (int v = 0; v < g->values; v++) {
+        merged[v] = g->value[v];
+        for (int k = 0; k < merged[v].operands; k++) merged[v].operand[k].of = first[merged[v].operand[k].of];
+        while (first[v] < v && !graph_value_equal(&merged[first[v]], &merged[v])) first[v]++;
+    }
+    return first;
+}
+
+/* Whether another sum over keys reads a weight that value `number` sums, in another region. */
+static bool sums_another_region(const struct graph *g, const int *first, int number)
+{
+    const struct value *const v = &g->value[number];
+    bool another = false;
+    for (int u = 0; u < number && (v->op == GRAPH_CONTRACT || v->op == GRAPH_REDUCE); u++) {
+        const struct value *const other = &g->value[u];
+        if ((other->op != GRAPH_CONTRACT && other->op != GRAPH_REDUCE) || v->where == other->where) continue;
+        for (int a = 0; a < v->operands; a++)
+            for (int b = 0; b < other->operands; b++) {
+                const struct value *const weight = &g->value[v->operand[a].of];
+                int sequences = 0;
+                for (int k = 0; k < weight->rank; k++) sequences += axis_is_sequence(&g->module->axis[weight->axes[k]]);
+                another |= first[v->operand[a].of] == first[other->operand[b].of] && sequences == 2;
+            }
+    }
+    return another;
+}
+
 /* Reports what a caller cannot give to a kernel. */
 static bool is_source(const struct written *x)
 {
@@ -116,6 +173,7 @@ static bool is_source(const struct written *x)
         case SIZE_KEY_BLOCKS:
         case SIZE_HEADS: break;
         }
+    const int *const first = equal_values(g);
     for (int v = 0; v < g->values; v++) {
         const char *const made = made_by_pass(&g->value[v]);
         if (g->value[v].op == GRAPH_SOLVE && v != graph_find_solve(g)) {
@@ -124,6 +182,16 @@ static bool is_source(const struct written *x)
         }
         if (sums_one_factor(g, &g->value[v])) {
             fail(x, v, "both factors of a contract have the axes that it sums; a reduce sums one value");
+            return false;
+        }
+        if (value_can_divide_by_zero(&g->value[v])) {
+            fail(x, v, "an integer is divided by a number x that can be 0; select(eq(x, 0), 1, x) cannot");
+            return false;
+        }
+        if (sums_another_region(g, first, v)) {
+            fail(x, v, "sums of one weight in two regions are not compiled yet");
+            diagnostics_note(x->d, (struct position){0, 0},
+                             "a map can be 0 outside a region, as in select(le(j, 5), %%4, 0.0), and has its own sum");
             return false;
         }
         if (!made) continue;
@@ -315,14 +383,33 @@ static const char *yaml_of(struct arena *arena, const struct graph *g)
                         v->within.of ? ", values: keys" : "", storage);
 }
 
-/* Sets spec->arrays to the parameters with a name of C. Calls may pass their strides. */
+/* Whether e reads a parameter as lists of blocks. */
+static bool draws_from(const struct expr *e, const char *name)
+{
+    bool draws = e->op == EXPR_DRAWN && e->draw->name && strcmp(e->draw->name, name) == 0;
+    for (int k = 0; k < expr_arity(e->op); k++) draws |= draws_from(e->arg[k], name);
+    return draws;
+}
+
+static bool has_lists(const struct graph *g, const char *name)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++)
+        has |= (g->value[v].where && draws_from(g->value[v].where, name)) ||
+               (g->value[v].expr && draws_from(g->value[v].expr, name));
+    return has;
+}
+
+/* Sets spec->arrays to the parameters with a name of C, but for lists of blocks. Calls may pass their strides. */
 static void set_arrays(struct spec *spec, struct arena *arena, const struct graph *g)
 {
     struct user_arrays *const all = &spec->arrays;
     all->array = arena_alloc(arena, (size_t)g->values * sizeof *all->array);
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
-        if (value->op != GRAPH_PARAM || value->origin != ORIGIN_LEARNED || strchr(value->name, '.')) continue;
+        if (value->op != GRAPH_PARAM || value->origin != ORIGIN_LEARNED || strchr(value->name, '.') ||
+            has_lists(g, value->name))
+            continue;
         all->array[all->count++] = (struct user_array){.name = value->name,
                                                        .at = place_of(spec->graph, v),
                                                        .type = value->bytes                  ? ARRAY_BOOL
