@@ -50,6 +50,13 @@ ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct att
     return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
 }
 
+/* Returns the strides of an output in the problem, an array [B,H,n_q]. If all are 0, it is contiguous. */
+static struct attn_strides strides_of_output(const struct attn_problem *p, struct attn_strides given)
+{
+    const int any = given.batch || given.head || given.row;
+    return any ? given : (struct attn_strides){p->heads * p->n_q, p->n_q, 1};
+}
+
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
@@ -66,6 +73,7 @@ static void place_arguments(struct call *call, const void *const *argument, enum
             to->at = call->array[a->of].at;
         if (a->origin == FROM_ARGUMENT || a->origin == FROM_PROBLEM || a->origin == FROM_ARRAY)
             to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
+        if (a->origin == FROM_PROBLEM) to->strides = strides_of_output(&call->p, to->strides);
     }
 }
 
