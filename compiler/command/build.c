@@ -119,9 +119,7 @@ int command_build(const struct options *o)
         complain(o, "build takes a spec: attnc build SPEC.yaml");
         return STATUS_USAGE;
     }
-    /* The library is only for this machine. It is standalone, so that programs need no runtime library. */
-    struct options here = *o;
-    here.standalone = true;
+    struct options here = *o; /* The library is only for this machine. */
     if (!o->named_targets) {
         here.target[0] = target_find("native");
         here.targets = 1;

@@ -394,9 +394,6 @@ int main(int count, char **argument)
         }
     }
     if (status == STATUS_DONE && !o.show_passes) {
-        /* Kernels that attnc loads are standalone, because attnc itself starts no threads for them. */
-        o.standalone |= command == COMMAND_run || command == COMMAND_check || command == COMMAND_bench ||
-                        command == COMMAND_tune;
         if (command != COMMAND_compile)
             status = run[command](&o);
         else if (o.files > 0 && misspelt(&o))

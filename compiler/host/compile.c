@@ -19,6 +19,10 @@
 
 enum { MAX_WORDS = 64, MAX_ARGUMENTS = 2 * MAX_WORDS + 16, MAX_LOG = 1 << 16 };
 
+/* The library of calls and the functions of attnrt, as an object file. Kernels are linked with it. */
+extern const char attnrt_object[];
+extern const unsigned long attnrt_object_bytes;
+
 struct words {
     int count;
     const char *word[MAX_WORDS];
@@ -261,6 +265,7 @@ static int compile(const struct job *j, const char *file, bool openmp, struct te
     argument[n++] = "-o";
     argument[n++] = arena_printf(j->arena, "%s/%s.so", j->build.path, file);
     argument[n++] = arena_printf(j->arena, "%s/%s.c", j->build.path, file);
+    if (strcmp(file, j->name) == 0) argument[n++] = arena_printf(j->arena, "%s/attnrt.o", j->build.path);
     argument[n++] = "-lm";
     argument[n] = NULL;
     struct text line = {0};
@@ -306,8 +311,9 @@ static const char *key_hash(const struct job *j, struct text *key)
 static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
-    const char *const parts[] = {ATTNC_VERSION, j->name,       j->source,
-                                 j->header,     attnrt_header, openmp ? "openmp" : "one thread"};
+    const char *const library = hash_text(j->arena, attnrt_object, (size_t)attnrt_object_bytes);
+    const char *const parts[] = {ATTNC_VERSION, j->name, j->source,
+                                 j->header,     library, openmp ? "openmp" : "one thread"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) add_part(&key, parts[k]);
     return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
 }
@@ -390,12 +396,12 @@ void code_unload(struct loaded_code *code)
 /* ---- compiling, loading and storing a kernel ---- */
 
 /* Writes the text to the new file FILE SUFFIX of the build folder. On failure, prints a message and returns false. */
-static bool put_file(const struct job *j, const char *file, const char *suffix, const char *text)
+static bool put_bytes(const struct job *j, const char *file, const char *suffix, const char *bytes, size_t count)
 {
     const char *name = arena_printf(j->arena, "%s%s", file, suffix);
     const int made = openat(j->build.fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     FILE *out = made >= 0 ? fdopen(made, "w") : NULL;
-    bool written = out && fputs(text, out) >= 0;
+    bool written = out && fwrite(bytes, 1, count, out) == count;
     int saved = errno;
     if (out && fclose(out) != 0 && written) {
         written = false;
@@ -404,6 +410,11 @@ static bool put_file(const struct job *j, const char *file, const char *suffix, 
     if (!out && made >= 0) close(made);
     if (!written) console_error(&j->console, "%s/%s: %s", j->build.path, name, strerror(saved));
     return written;
+}
+
+static bool put_file(const struct job *j, const char *file, const char *suffix, const char *text)
+{
+    return put_bytes(j, file, suffix, text, strlen(text));
 }
 
 /* Opens a private folder to compile in, inside the cache, or without a cache in $TMPDIR or /tmp. On failure, prints
@@ -477,7 +488,8 @@ static void keep_source(struct job *j, int status, const char *command, const st
 static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
     if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) ||
-        !put_file(j, "attnrt", ".h", attnrt_header))
+        !put_file(j, "attnrt", ".h", attnrt_header) ||
+        !put_bytes(j, "attnrt", ".o", attnrt_object, (size_t)attnrt_object_bytes))
         return STATUS_MACHINE;
     struct text log = {0};
     const char *command;
@@ -598,7 +610,12 @@ static enum status job_load(struct job *j, struct loaded_code *out)
 {
     const char *why, *bad;
     enum status status = STATUS_DONE;
+    struct pasted pasted = {0};
+    struct text source = {0};
     *out = (struct loaded_code){0};
+    paste_text(&pasted, j->source, &source);
+    j->source = arena_copy(j->arena, source.data);
+    text_free(&source);
     if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
     if (!load_known(j, out, &why)) {
         const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;

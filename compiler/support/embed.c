@@ -1,5 +1,6 @@
 /* A build tool that writes text files as C arrays.
-   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its text. +FILE continues the last text.
+   - embed OUTPUT.c SYMBOL=FILE…: for each file, `const char SYMBOL[]` with its bytes and a 0, and `SYMBOL_bytes`, their
+     number without the 0. +FILE continues the last text.
    - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec
    - embed --runtime OUTPUT.c FILE…: `runtime_files[]` (support.h) with the path in runtime/ and text of each file */
 #include <errno.h>
@@ -41,6 +42,7 @@ int main(int argc, char **argv)
                         "embed --runtime OUTPUT.c FILE...\n");
         return 2;
     }
+    const char *symbol = "";
     FILE *out = fopen(argv[first - 1], "w");
     if (!out) fail(argv[first - 1]);
     if (list) fprintf(out, "#include \"compiler/%s\"\n\n", runtime ? "support/support.h" : "emit/printer.h");
@@ -54,9 +56,15 @@ int main(int argc, char **argv)
         char *file = *argv[k] == '+' ? argv[k] : strchr(argv[k], '=');
         if (!file) fail(argv[k]);
         *file++ = 0;
-        if (*argv[k]) fprintf(out, "extern const char %s[];\nconst char %s[] = {", argv[k], argv[k]);
+        if (*argv[k]) {
+            symbol = argv[k];
+            fprintf(out, "extern const char %s[];\nconst char %s[] = {", symbol, symbol);
+        }
         embed(out, file);
-        if (k + 1 == argc || *argv[k + 1] != '+') end(out);
+        if (k + 1 < argc && *argv[k + 1] == '+') continue;
+        end(out);
+        fprintf(out, "extern const unsigned long %s_bytes;\nconst unsigned long %s_bytes = sizeof %s - 1;\n", symbol,
+                symbol, symbol);
     }
     if (list) {
         fprintf(out, "\nconst struct %s[] = {\n",
