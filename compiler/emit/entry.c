@@ -134,12 +134,6 @@ bool emit_stores_chunks(const struct emission *p)
     return p->of[STEP_EXTEND].count > 0 && p->folds && p->read_first == 0;
 }
 
-int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
-{
-    enum { FEW = 256 };
-    return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
-}
-
 /* Returns the largest number of bytes of a row in memory for keys that several sequences share. */
 static int64_t common_row(const struct emitted_file *e)
 {

@@ -120,6 +120,12 @@ static const char *without_rows(const struct emission *p)
                : "   If q and out are NULL, the call only adds the tokens to the state.\n";
 }
 
+int64_t emit_state_rows(int64_t first, int64_t read_back, int64_t chunk, bool folds)
+{
+    enum { FEW = 256 };
+    return first + read_back + (chunk ? chunk + (folds ? chunk : 0) : read_back > FEW ? read_back : FEW);
+}
+
 /* Prints the declarations for states and their comments. */
 static void decoding(const struct emission *p, struct text *out)
 {

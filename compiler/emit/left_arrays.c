@@ -4,6 +4,13 @@
 
 #include <string.h>
 
+int table_array_find(const struct table_arrays *all, const char *identifier)
+{
+    for (int k = 0; k < all->count; k++)
+        if (strcmp(all->array[k].identifier, identifier) == 0) return k;
+    return -1;
+}
+
 const struct compilation *emit_ordered_part(const struct emitted_file *e)
 {
     for (const struct version *v = NULL; versions_next(&e->p->of[STEP_BACKWARD], &v);)

@@ -496,7 +496,7 @@ struct emitted_file {
 
 /* Prints the comment at the top of the file. */
 void emit_heading(const struct emitted_file *e, struct text *out);
-/* Returns whether backward computes gradients of arrays that a decay reads in a call of its own. */
+/* Returns whether backward computes gradients of arrays that a decay reads in a separate call. */
 bool emit_finishes_gradients(const struct emission *p);
 
 /* Returns the parameters of an entry point for arrays, such as "const float *q, …". If `appends`, they are those of

@@ -17,13 +17,6 @@ static struct table_array *add(struct table_arrays *all, const char *identifier)
     return &all->array[all->count++];
 }
 
-int table_array_find(const struct table_arrays *all, const char *identifier)
-{
-    for (int k = 0; k < all->count; k++)
-        if (strcmp(all->array[k].identifier, identifier) == 0) return k;
-    return -1;
-}
-
 /* Returns whether a call has the array: a caller gives it, or programs of the kernel compute it. */
 static bool is_used(const struct emission *p, const struct kernel_array *a)
 {

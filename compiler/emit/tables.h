@@ -26,7 +26,6 @@ struct table_arrays {
     } array[MAX_TABLE_ARRAYS];
 };
 void table_arrays(struct table_arrays *all, const struct emitted_file *e);
-int table_array_find(const struct table_arrays *all, const char *identifier); /* the array's number, or -1 */
 /* Prints the enumerators ARRAY_q, … of the arrays. */
 void table_enumerators(const struct table_arrays *all, struct text *out);
 /* Returns C for the list of the arrays with set[k], or NULL if there are none. */
@@ -34,9 +33,9 @@ const char *table_list(struct arena *arena, const struct table_arrays *all, cons
 int table_params(const struct emission *p, struct text *out); /* prints struct attn_param; returns their number */
 void table_rows(const struct emitted_file *e, const struct table_arrays *all, struct text *out);
 
-/* Prints the arrays of a state. A state stores `kept` arrays: those of the caller, corrected values, and from number `sums`
-   on the prefix sums. The arrays from `kept` to `given` - 1 are those that only the terms of prefix sums need. An array
-   within another array is stored as part of it, unless the state has the outer array in another form. */
+/* Prints the arrays of a state. A state stores `kept` arrays: those of the caller, corrected values, and from number
+   `sums` on the prefix sums. The arrays from `kept` to `given` - 1 are those that only the terms of prefix sums need.
+   An array within another array is stored as part of it, unless the state has the outer array in another form. */
 struct kept_counts {
     int kept, given, sums;
 };
@@ -46,6 +45,7 @@ void table_kept(const struct emission *p, struct kept_counts *counts, struct tex
 void table_programs(const struct emitted_file *e, const struct table_arrays *all, struct text *out);
 
 /* ---- left_arrays.c ---- */
+int table_array_find(const struct table_arrays *all, const char *identifier); /* the array's number, or -1 */
 /* Returns the part of backward whose tiles add to shared sums in order, or NULL. */
 const struct compilation *emit_ordered_part(const struct emitted_file *e);
 /* Sets *of to the left arrays of the linear or quadratic form, and returns their number. */
@@ -53,8 +53,8 @@ int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *ar
 /* Marks the arrays of the caller that are computed from the left array. */
 void emit_left_wanted(const struct emitted_file *e, bool linear, const struct left_array *left,
                       const struct table_arrays *all, bool *wanted);
-/* Returns the name of the gradient that sums the left array over query heads, or NULL if it has no gradient for each query
-   head. */
+/* Returns the name of the gradient that sums the left array over query heads, or NULL if it has no gradient for each
+   query head. */
 const char *emit_left_whole(const struct emitted_file *e, const struct left_array *left, struct arena *arena);
 /* Marks the gradients with respect to arrays that prefix sums are computed from. */
 void emit_prefix_wanted(const struct emitted_file *e, const struct table_arrays *all, bool *wanted);

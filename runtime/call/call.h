@@ -1,4 +1,4 @@
-/* What the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls
+/* The functions that the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls
    attn_call_forward with the kernel's table, and so on. The functions that callers see say in attnrt.h and in NAME.h
    what they do. */
 #ifndef ATTNRT_CALL_CALL_H
@@ -14,7 +14,7 @@ enum { MANY_HEADS = -1, MANY_ROWS = 1 << 30 };
    program has no function. */
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q);
-/* The same for a role that has one program a target. */
+/* Returns the program of a role that has one for each target. */
 ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role);
 ATTN_API int attn_call_runs(const struct program *program); /* returns whether this machine can run it */
 ATTN_API size_t attn_call_bytes_a_thread(const struct program *program);

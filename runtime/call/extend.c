@@ -11,12 +11,6 @@ struct extend_memory {
     int64_t piece;                                 /* the tokens for which there is room for prefix sums */
 };
 
-ATTN_API size_t attn_state_growth_bytes(const struct kernel *kernel)
-{
-    return whole_lines(offsetof(struct growth, call) + offsetof(struct call, array) +
-                       (size_t)kernel->arrays * sizeof(struct place) + (size_t)kernel->given * sizeof(struct row));
-}
-
 static size_t largest(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -38,7 +32,7 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
                                       const struct program *extends)
 {
     struct extend_memory m = {.bytes = bytes_of_extending(kernel, extends)};
-    m.pages = whole_lines(bytes_times(attn_state_growth_bytes(kernel) + sizeof(struct job), p->batch));
+    m.pages = whole_lines(bytes_times(growth_bytes(kernel) + sizeof(struct job), p->batch));
     m.sums = m.pages;
     if (p->pages) m.sums = bytes_plus(m.pages, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
     if (kernel->prefix_row && kernel->uncopied) {

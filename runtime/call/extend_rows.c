@@ -4,20 +4,6 @@
 
 /* ---- where rows are ---- */
 
-ATTN_API void attn_state_rows(const struct state *at, int64_t b, struct rows *rows)
-{
-    const struct kernel *const kernel = at->kernel;
-    const struct state_header *const h = at->header;
-    for (int a = 0; a < kernel->kept_arrays; a++) {
-        const int64_t row = kernel->kept_array[a].row_bytes, before = rows_before(kernel, a),
-                      head = (before + h->rows) * row,
-                      sequence = heads_with_rows(kernel, a, h->heads, h->kv_heads, h->key_heads) * head;
-        rows->of[a] = (struct row){
-            at->rows[a] + b * sequence + before * row, {sequence, head, row}, kernel->kept_array[a].element};
-    }
-    for (int a = kernel->kept_arrays; a < kernel->given; a++) rows->of[a] = (struct row){.at = NULL};
-}
-
 /* Returns the number of the last axis of an array of a caller. */
 static int last_axis(const struct kernel *kernel, const struct array *array)
 {

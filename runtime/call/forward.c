@@ -5,13 +5,6 @@
 
 /* ---- prefix sums and corrected values, which a call computes first ---- */
 
-/* Returns the bytes of the corrected values. */
-static size_t corrected_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_k));
-}
-
 static void set_corrected(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
@@ -25,14 +18,6 @@ static void set_corrected(struct call *call, unsigned char *at)
 static int corrects(const struct kernel *kernel)
 {
     return kernel->corrected >= 0;
-}
-
-ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
-                                       const struct attn_problem *sums)
-{
-    size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
-    bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
-    return corrects(kernel) ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
 }
 
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */

@@ -20,6 +20,16 @@ ATTN_API size_t attn_state_page_bytes(const struct kernel *kernel, const struct 
     return lay_out_page(kernel, p, NULL);
 }
 
+ATTN_API size_t attn_call_page(const struct kernel *kernel, const struct attn_problem *problem)
+{
+    struct state_header header;
+    const struct program *const program = attn_state_program(kernel, problem);
+    if (!kernel->paged || !problem || !problem->pages || attn_state_describe(kernel, program, problem, &header))
+        return 0;
+    const size_t bytes = attn_state_page_bytes(kernel, problem);
+    return bytes_fit(bytes) ? bytes : 0;
+}
+
 ATTN_API void attn_state_page_rows(const struct kernel *kernel, const struct attn_problem *p, struct rows *rows)
 {
     size_t offset[MAX_KEPT];

@@ -199,6 +199,20 @@ ATTN_API int attn_state_open_sequence(const struct kernel *kernel, const struct 
     return error ? error : sequence < 0 || sequence >= at->header->batch ? ATTN_EPROBLEM : 0;
 }
 
+ATTN_API void attn_state_rows(const struct state *at, int64_t b, struct rows *rows)
+{
+    const struct kernel *const kernel = at->kernel;
+    const struct state_header *const h = at->header;
+    for (int a = 0; a < kernel->kept_arrays; a++) {
+        const int64_t row = kernel->kept_array[a].row_bytes, before = rows_before(kernel, a),
+                      head = (before + h->rows) * row,
+                      sequence = heads_with_rows(kernel, a, h->heads, h->kv_heads, h->key_heads) * head;
+        rows->of[a] = (struct row){
+            at->rows[a] + b * sequence + before * row, {sequence, head, row}, kernel->kept_array[a].element};
+    }
+    for (int a = kernel->kept_arrays; a < kernel->given; a++) rows->of[a] = (struct row){.at = NULL};
+}
+
 /* ---- a new state ---- */
 
 ATTN_API void attn_state_begin_sums(const struct state *at, int64_t b)
@@ -264,16 +278,6 @@ ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct a
     if (!p || !kernel->chunk_sums || p->n_q < 0 || p->batch < 0 || p->heads < 0 || p->kv_heads < 0) return 0;
     const size_t head = bytes_times(program->slot, chunks_of_call(p, program)),
                  bytes = bytes_times(bytes_times(head, heads_with_sums(p, program)), p->batch);
-    return bytes_fit(bytes) ? bytes : 0;
-}
-
-ATTN_API size_t attn_call_page(const struct kernel *kernel, const struct attn_problem *problem)
-{
-    struct state_header header;
-    const struct program *const program = attn_state_program(kernel, problem);
-    if (!kernel->paged || !problem || !problem->pages || attn_state_describe(kernel, program, problem, &header))
-        return 0;
-    const size_t bytes = attn_state_page_bytes(kernel, problem);
     return bytes_fit(bytes) ? bytes : 0;
 }
 

@@ -179,7 +179,7 @@ INLINE int argument_of_queries(const struct kernel *kernel, enum array_access ac
     return k;
 }
 
-/* Gets the addresses and strides of a state's rows, from sequence b on. */
+/* Gets the addresses and strides of a state's rows, from sequence b on. (state.c) */
 ATTN_API void attn_state_rows(const struct state *at, int64_t b, struct rows *rows);
 /* Gets those of the rows that the caller appends. */
 ATTN_API void attn_state_given_rows(const struct call *call, struct rows *rows);
@@ -234,10 +234,14 @@ struct appending {
 };
 
 /* Returns the bytes of a growth in the workspace. */
-ATTN_API size_t attn_state_growth_bytes(const struct kernel *kernel);
+INLINE size_t growth_bytes(const struct kernel *kernel)
+{
+    return whole_lines(offsetof(struct growth, call) + offsetof(struct call, array) +
+                       (size_t)kernel->arrays * sizeof(struct place) + (size_t)kernel->given * sizeof(struct row));
+}
 INLINE struct growth *growth_number(const struct kernel *kernel, void *workspace, int64_t k)
 {
-    return (struct growth *)moved(workspace, k * (int64_t)attn_state_growth_bytes(kernel));
+    return (struct growth *)moved(workspace, k * (int64_t)growth_bytes(kernel));
 }
 /* Returns the number of new tokens of sequence b. */
 INLINE int64_t new_tokens_of(const struct attn_problem *p, int64_t b)

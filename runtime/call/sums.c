@@ -120,6 +120,21 @@ ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned
     return error ? error : attn_call_run(call, &sums, threads, work, bytes);
 }
 
+/* Returns the bytes of the corrected values. */
+static size_t corrected_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    const size_t row = (size_t)kernel->value_dim * kernel->real;
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_k));
+}
+
+ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
+                                       const struct attn_problem *sums)
+{
+    size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
+    bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    return kernel->corrected >= 0 ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
+}
+
 /* Member decay_sums of struct attn_kernel. */
 ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
                                   double *sums, void *workspace)

@@ -1,4 +1,4 @@
-/* What emitted loops and the library that calls them (runtime/call/) share: a call, a thread's share of a head, and the
+/* Emitted loops and the library that calls them (runtime/call/) share these: a call, a thread's share of a head, and the
    tables at the end of every kernel. Words:
    - program: one loop nest of a kernel for one target, such as forward or a part of backward
    - task: the work that a thread takes at a time
@@ -126,7 +126,7 @@ struct part {
 
 /* ---- the tables of a kernel ---- */
 
-/* What a program is for. A kernel has at most one program of a kind for each target, part, form and number of keys. */
+/* The use of a program. A kernel has at most one program of a kind for each target, part, form and number of keys. */
 enum program_role {
     RUN_FORWARD,
     RUN_BACKWARD, /* one of the parts */

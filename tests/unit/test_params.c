@@ -66,7 +66,8 @@ static void compile(void)
         .spec = spec, .target = target_find("generic"), .diagnostics = d, .source = graph, .graph = graph_copy(graph)};
     CU_ASSERT_FATAL(passes_run(&c, NULL, NULL));
     struct version version = {.target = c.target, .c = &c};
-    const struct emission emission = {.spec = spec,
+    const struct emission emission = {.standalone = true,
+                                      .spec = spec,
                                       .arrays = kernel_arrays(spec, graph),
                                       .compilation = {&c},
                                       .compilations = 1,
@@ -80,10 +81,8 @@ static void test_text(void)
 {
     CU_ASSERT_PTR_NOT_NULL(strstr(header.data, "const float *sketch_g1; /* [8, 20], from a seed: normal */"));
     CU_ASSERT_PTR_NOT_NULL(strstr(header.data, "const float *gain; /* [8] */"));
-    CU_ASSERT_PTR_NOT_NULL(
-        strstr(source.data, "attn_normal_f32(seed, attn_stream(\"sketch.g1\"), 0, 8 * 20, sketch_g1);"));
-    CU_ASSERT_PTR_NOT_NULL(strstr(
-        source.data, "attn_orthogonal_f32(seed, attn_stream(\"features.w\"), 20, 8, features_w, bytes + 1920);"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(source.data, ".random = RANDOM_NORMAL"));
+    CU_ASSERT_PTR_NOT_NULL(strstr(source.data, ".random = RANDOM_ORTHOGONAL"));
     CU_ASSERT_PTR_NOT_NULL(strstr(
         source.data, "ATTN_F32, 2, {8, 20}, offsetof(struct seeded_params, sketch_g1), 1, ATTN_CONTIGUOUS, 0, 0,"));
     CU_ASSERT_PTR_NOT_NULL(

@@ -34,8 +34,7 @@ static bool is_of_rows(const struct graph *g, const struct value *v, const struc
    - reduces: it depends on any sum
    - row: it has one number per query and is of the kind that take_rows is to store
    - taken: take_rows stores it
-   With `apart`, sums over keys that are not stored have programs of their own, with
-   maxima of their own. */
+   With `apart`, sums over keys that are not stored have separate programs and maxima. */
 struct row_marks {
     bool *needed, *late, *sums, *reduces, *row, *taken, *sums_row, apart;
 };
@@ -189,7 +188,7 @@ static void separate_functions(struct graph *g, int output)
 }
 
 /* Takes the rows that are sums over keys, even given all saved rows, and that values of pairs need. They read no saved
-   rows, because their sums have maxima of their own. */
+   rows, because their sums have separate maxima. */
 static void take_sums(struct graph *g, struct graph *made, int result, const char *name)
 {
     struct graph *const trial = graph_copy(g), *const saved = graph_copy(g);
