@@ -26,32 +26,6 @@ bool emit_any_on_matrix_units(const struct compilation *const *c, int compilatio
     return false;
 }
 
-bool emit_any_in_phases(const struct compilation *const *c, int compilations)
-{
-    for (int k = 0; k < compilations; k++)
-        if (emit_in_phases(c[k]->loops)) return true;
-    return false;
-}
-
-bool emit_any_waits(const struct compilation *const *c, int compilations)
-{
-    return emit_any_in_phases(c, compilations) || emit_any_in_order(c, compilations);
-}
-
-bool emit_any_in_order(const struct compilation *const *c, int compilations)
-{
-    for (int k = 0; k < compilations; k++)
-        if (emit_in_order(c[k]->loops)) return true;
-    return false;
-}
-
-bool emit_any_apart(const struct compilation *const *c, int compilations)
-{
-    for (int k = 0; k < compilations; k++)
-        if (emit_tasks_apart(c[k]->loops) > 1) return true;
-    return false;
-}
-
 bool emit_any_positions(const struct compilation *const *c, int compilations)
 {
     for (int k = 0; k < compilations; k++)

@@ -18,25 +18,11 @@ const struct kernel_array *emit_param_of_ids(const struct kernel_arrays *arrays)
     return NULL;
 }
 
-bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype)
-{
-    for (int k = 0; k < arrays->count; k++)
-        if (arrays->array[k].place == PLACE_PARAMS && arrays->array[k].dtype == dtype) return true;
-    return false;
-}
-
 bool emit_has_tiled(const struct kernel_arrays *arrays)
 {
     for (int k = 0; k < arrays->count; k++)
         if (arrays->array[k].tiled) return true;
     return false;
-}
-
-bool emit_has_lists(const struct kernel_array *a)
-{
-    bool blocks = false;
-    for (int k = 0; k < a->rank; k++) blocks |= a->axis[k].block > 0;
-    return blocks && a->dtype == DTYPE_I32;
 }
 
 bool emit_has_random(const struct kernel_arrays *arrays)

@@ -449,11 +449,7 @@ void emit_comment(struct arena *arena, struct text *out, const char *text, int i
 
 /* Returns the parameter with an id per key that a region compares, or NULL. */
 const struct kernel_array *emit_param_of_ids(const struct kernel_arrays *arrays);
-/* Returns whether the array lists the blocks of keys for each block of queries. */
-bool emit_has_lists(const struct kernel_array *a);
 bool emit_has_tiled(const struct kernel_arrays *arrays); /* whether a call makes a table of the tiles of a mask */
-/* Returns whether a parameter has this storage type. */
-bool emit_has_params_of(const struct kernel_arrays *arrays, enum dtype dtype);
 bool emit_has_random(const struct kernel_arrays *arrays);
 void emit_params_struct(const struct emission *p, struct text *out);
 /* Returns the member of struct NAME_params that points to the strides of arrays, or NULL if it has none. */
@@ -466,15 +462,10 @@ const char *emit_runtime_dtype(enum dtype dtype);
 bool emit_by_length(const struct version *v, int versions);
 /* These functions return whether any compilation has a property:
    - paired: a product of bf16 pairs
-   - waits: a thread may wait for another thread
-   - slower: some processors run the target slowly
-   - apart: a task's neighbouring queries are not adjacent */
+   - slower: some processors run the target slowly */
 bool emit_any_paired(const struct compilation *const *c, int compilations);
 bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
 enum { FOLD_GROUPS = 16 }; /* groups of the elements of states; threads add their segments to a group in order */
-bool emit_any_in_phases(const struct compilation *const *c, int compilations);
-bool emit_any_waits(const struct compilation *const *c, int compilations);
-bool emit_any_in_order(const struct compilation *const *c, int compilations);
 bool emit_any_positions(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations);
 /* Returns the number of compilations at the beginning of the list that have the same target. */
@@ -518,7 +509,5 @@ int emit_known_ids(const struct emitter *x, const struct expr *e);
 /* Prints a COPY statement. In a tile, lanes after the current range become 0, so that later statements can use whole
    vectors. */
 void emit_copy(struct emitter *x, const struct stmt *s);
-
-bool emit_any_apart(const struct compilation *const *c, int compilations);
 
 #endif

@@ -356,7 +356,3 @@ void spec_check(struct spec_reader *r, const char *file)
     }
 }
 
-int64_t spec_pair_elements(const struct spec *spec)
-{
-    return spec->head_dim + (spec->values_are_keys ? 0 : spec->value_dim);
-}

@@ -200,10 +200,6 @@ bool spec_prepares_keys(const struct spec *spec);
 /* Returns the bytes of a key and its value in memory. If values are parts of keys, they are the bytes of the key. */
 int64_t spec_pair_bytes(const struct spec *spec);
 
-/* Returns the number of elements of a key and its value together. If values are parts of keys, it is the number of
-   elements of the key. */
-int64_t spec_pair_elements(const struct spec *spec);
-
 /* The number of arrays that every kernel has. */
 enum {
     FIXED_ARRAYS = 0
