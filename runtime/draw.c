@@ -68,7 +68,7 @@ ATTN_API int attn_drawn(const struct attn_draw *draw, int64_t a, int64_t b)
 }
 
 ATTN_API int64_t attn_drawn_ranges(const struct attn_draw *draw, int64_t block, int64_t from, int64_t to, int every,
-                          struct attn_range *range)
+                                   struct attn_range *range)
 {
     int64_t made = 0;
     for (int64_t a = draw->first; a <= (every ? draw->first : draw->last); a++) {

@@ -49,7 +49,8 @@ static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, 
 
 /* Reads a few rows of all tiles, and then the next few. It skips the other rows of a tile that has both kinds of flags.
    Processors also prefetch a few rows of consecutive bytes better than the many rows of a tile. */
-ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column, uint8_t *tile)
+ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
+                                  uint8_t *tile)
 {
     enum { ROWS = 8, COLUMNS = ATTN_TILE_COLUMNS, EARLY = 4, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
     if (row == 0) rows = rows > 0; /* all rows are the same */
@@ -108,7 +109,7 @@ static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t column
 }
 
 ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
-                         int64_t row, int64_t column, uint8_t *tile)
+                                  int64_t row, int64_t column, uint8_t *tile)
 {
     enum { COLUMNS = ATTN_TILE_COLUMNS, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
     if (row == 0) rows = rows > 0; /* all rows are the same */
@@ -178,7 +179,7 @@ static int strides_of_mask(int rank, const int64_t *size, const int64_t *strides
 }
 
 ATTN_API int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
-                       struct attn_mask_tiles *table, size_t bytes)
+                                struct attn_mask_tiles *table, size_t bytes)
 {
     int64_t size[ATTN_MASK_AXES], stride[ATTN_MASK_AXES] = {0};
     int error = sizes_of_mask(rank, shape, size);

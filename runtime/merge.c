@@ -206,8 +206,8 @@ static int merge_check(const struct attn_problem *p, int64_t value_dim, struct a
     return attn_problem_check(&own, 1, value_dim, filled);
 }
 
-ATTN_API int attn_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, const void *right_out,
-               enum attn_dtype dtype, int64_t value_dim, enum attn_statistics kind)
+ATTN_API int attn_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
+                        const void *right_out, enum attn_dtype dtype, int64_t value_dim, enum attn_statistics kind)
 {
     struct merging merging = {.left_out = (unsigned char *)left_out,
                               .right_out = (const unsigned char *)right_out,

@@ -55,8 +55,8 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     return 0;
 }
 
-ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim, int64_t key_row,
-                              int64_t value_row, struct attn_problem *filled)
+ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
+                                       int64_t key_row, int64_t value_row, struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
     struct attn_problem p = *problem;
@@ -83,7 +83,7 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
 }
 
 ATTN_API int attn_problem_check(const struct attn_problem *problem, int64_t head_dim, int64_t value_dim,
-                       struct attn_problem *filled)
+                                struct attn_problem *filled)
 {
     return attn_stored_problem_check(problem, head_dim, value_dim, head_dim, value_dim, filled);
 }

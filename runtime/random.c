@@ -243,7 +243,8 @@ static const int64_t *feature_row(uint64_t seed, uint64_t stream, int64_t rows, 
     return made;
 }
 
-ATTN_API void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out, void *work)
+ATTN_API void attn_orthogonal_f64(uint64_t seed, uint64_t stream, int64_t rows, int64_t columns, double *out,
+                                  void *work)
 {
     for (int64_t row = 0; row < rows; row++) {
         const int64_t *made = feature_row(seed, stream, rows, row, columns, work);

@@ -29,7 +29,7 @@ case " $* " in
 *' -shared '*' -O0'*) ;;
 *) exec %(cc)s "$@" ;;
 esac
-library= headers=%(headers)s
+library= objects= headers=%(headers)s
 for word do
     shift
     case $library$word in
@@ -38,6 +38,7 @@ for word do
     esac
     case $word in
     -shared | -Wl,* | -lm) ;;
+    *.o) objects="$objects '$word'" ;;
     *) set -- "$@" "$word" ;;
     esac
     case $word in
@@ -50,7 +51,7 @@ case " $* " in
 *' -fopenmp '*) ;;
 *) headers= ;;
 esac
-%(cc)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && ld -shared -Bsymbolic -o "$library" "$library.o" %(libraries)s
+%(cc)s ${headers:+-include-pch "$headers"} -c -o "$library.o" "$@" && eval ld -shared -Bsymbolic -o '"$library" "$library.o"' "$objects" %(libraries)s
 status=$?
 rm -f "$library.o"
 exit $status

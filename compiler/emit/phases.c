@@ -2,7 +2,7 @@
    - Without carried states, one function computes a task, such as a tile of queries.
    - With carried states, a task is a head. Each parallel loop of the head becomes a phase, which is a function for
      one iteration. The head function runs the phases on every thread.
-   The head function divides the chunks of keys (struct part in emit/embedded/kernel.c):
+   The head function divides the chunks of keys (struct part in runtime/kernel/call.h):
    - slot: memory for one chunk. It first has the chunk's sum, then the carried state.
    - fold: replaces the sums in consecutive slots by their prefix sums
    - segment: chunks that one thread processes

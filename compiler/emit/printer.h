@@ -26,8 +26,8 @@ enum { MAX_ID_RANGES = 16 }; /* the largest number of ranges of ids that a tile 
    not the default. */
 const char *emit_suffix(const struct compilation *c);
 /* These functions are for --standalone (standalone.c). standalone_types prints the types of attnrt.h.
-   standalone_paste prints the C text `kernel` after the files of the runtime whose functions it and `loops` call, with headers
-   in place of its #include lines. Prints `loops` to loops_out, without the headers that `kernel` includes. */
+   standalone_paste prints the C text `kernel` after the files of the runtime whose functions it and `loops` call, with
+   headers in place of its #include lines. Prints `loops` to loops_out, without the headers that `kernel` includes. */
 void standalone_types(struct text *out);
 void standalone_paste(const char *kernel, const char *loops, struct text *out, struct text *loops_out);
 
@@ -113,8 +113,8 @@ struct emitter {
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
-/* emit_target_names prints the names that describe the target and what the kernel asks of it. emit_vector_functions prints
-   the #include lines of the functions that `code` calls. (vector.c) */
+/* emit_target_names prints the names that describe the target and what the kernel asks of it. emit_vector_functions
+   prints the #include lines of the functions that `code` calls. (vector.c) */
 void emit_target_names(const struct emitter *x, struct text *out);
 void emit_vector_functions(const struct emitter *x, const char *code, struct text *out);
 /* Returns C for the number of rows of this type that a product with one row prefetches ahead, or NULL.

@@ -267,8 +267,8 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         for (int k = 0; strided && k < strided->rank; k++) {
             const char *const stride = arena_printf(x->m->arena, "%s_stride_%d", c, k);
             if (has_word(body, stride))
-                text_add(out, "    const int64_t %s = call->array[ARRAY_%s].stride[%d];\n", stride,
-                         strided->identifier, k);
+                text_add(out, "    const int64_t %s = call->array[ARRAY_%s].stride[%d];\n", stride, strided->identifier,
+                         k);
         }
         const char *batch = arena_printf(x->m->arena, "%s_batch", c);
         if (has_word(body, batch) && contiguous)

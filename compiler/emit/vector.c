@@ -121,9 +121,9 @@ static void include_stored(const struct emitter *e, enum dtype dtype, struct tex
 void emit_target_names(const struct emitter *e, struct text *out)
 {
     const struct target *const t = e->c->target;
-    const char *const attribute = *t->attribute ? arena_printf(e->m->arena, " __attribute__((target(\"%s\")))",
-                                                               t->attribute)
-                                                : "";
+    const char *const attribute = *t->attribute
+                                      ? arena_printf(e->m->arena, " __attribute__((target(\"%s\")))", t->attribute)
+                                      : "";
     text_add(out, "#define T(name) name##_%s\n", e->suffix);
     if (target_has(t, TARGET_MATRIX_UNITS)) text_add(out, "#ifdef ATTN_EMULATE_TILES\n#define TARGET\n#else\n");
     text_add(out, "#define TARGET%s\n", attribute);

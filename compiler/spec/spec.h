@@ -147,7 +147,7 @@ struct schedule {
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
-    const char *graph; /* the text of a graph that replaces what the rest says of the result, or NULL */
+    const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */
     struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
     struct prepare *prepare;
     int prepares;

@@ -690,15 +690,15 @@ def prepares_once(folder, suite, name):
     done = execute([suite.attnc, path, '-o', folder, '--target', 'x86-64-v3'])
     check(done.returncode == 0, done.stderr)
     with open(path[:-5] + '.c') as f:
-        functions = dict(re.findall(r'^(?:TARGET_\w+ )?(?:static|APART) void (\w+)\(.*?^{\n(.*?)^}', f.read(), re.M | re.S))
+        functions = dict(re.findall(r'^TARGET (?:static|APART) void T\((\w+)\)\(.*?^{\n(.*?)^}', f.read(), re.M | re.S))
     work = re.compile(r'(?:cos|sin|sqrt|rsqrt)(?:_\w+)?\(')
-    stores = [body for name, body in functions.items() if '_prepare_' in name]
+    stores = [body for name, body in functions.items() if name.endswith('_prepare')]
     loops = [body[body.index('for (int64_t j'):] for name, body in functions.items()
-             if re.search('_extend_(few_keys_)?v', name) and 'for (int64_t j' in body]
+             if re.search('_extend(_few_keys)?$', name) and 'for (int64_t j' in body]
     check(len(stores) == 1 and work.search(stores[0]), 'nothing prepares keys: %s' % sorted(functions))
     check(len(loops) == 2, 'functions with loops over keys: %s' % sorted(functions))
     check(not any(work.search(loop) for loop in loops), 'stored keys are prepared again')
-    forward = [body for name, body in functions.items() if re.search('_few_keys_', name) and '_extend_' not in name]
+    forward = [body for name, body in functions.items() if name.endswith('_few_keys') and '_extend_' not in name]
     check(len(forward) == 1 and work.search(forward[0]), 'the same would be found in forward, which has to prepare them')
 
 
@@ -1042,7 +1042,7 @@ def frees_pages(folder, suite, name):
     """A window does not need the pages before it."""
     x = Grown(suite, folder, name, OWN[name], n=LONG[name])
     with open(os.path.join(folder, name + '.c')) as f:
-        back = int(re.search(r'max\(0, length - (\d+) - \d+\)', f.read()).group(1))
+        back = int(re.search(r'[.]read_back = (\d+)', f.read()).group(1))
     first = SINKS.get(name, (0,))[0]
     state, out = x.state(pages=16, threads=2), np.full(x.answer.expected.shape, np.nan)
     pages, freed = state.pages, 0

@@ -142,7 +142,7 @@ def kernels(folder, suite, spec, cc='clang', plain=False, pairs=False):
             done_well(line, folder)
         made.append(Kernel(os.path.join(folder, name + '.so'), 'matrix'))
     with open(os.path.join(folder, 'matrix.c')) as f:
-        return definitions.load(path), made[0], (made + [None])[1], 'unit_dot_' in f.read()
+        return definitions.load(path), made[0], (made + [None])[1], 'T(unit_dot)' in f.read()
 
 
 def allowed(shapes, first, spec):
@@ -179,7 +179,7 @@ def linear(folder, suite, name, seed):
     given = {key: value for key, value in given.items() if value != 'none' or key == 'normalize'}
     spec, emulated, units, _ = kernels(folder, suite, given)
     with open(folder + '/matrix.c') as f:
-        check('unit_terms_' in f.read(), 'it does not use matrix units')
+        check('T(unit_terms)' in f.read(), 'it does not use matrix units')
     wrong, largest, b = [], 0.0, CHUNKS.get(name, 64)
     shapes = [(17, 17, 2, 1, 1), (b - 1, b - 1, 2, 2, 1), (b, b, 1, 1, 2), (b + 1, b + 1, 4, 2, 1),
               (33, 2 * b + 1, 2, 2, 1), (1, 1, 1, 1, 1), (1, b + 1, 2, 1, 1)]
@@ -209,7 +209,7 @@ def linear_gradients(folder, suite, name, seed):
     given = ON_UNITS | {'emit': ['forward', 'backward']}
     spec, emulated, units, _ = kernels(folder, suite, given | LINEAR[name])
     with open(folder + '/matrix.c') as f:
-        parts = re.findall(r'matrix_linear_(\w+)_(?:keys|queries)_v4bf16amx\(const struct call(.*?\n})', f.read(), re.S)
+        parts = re.findall(r'T\(matrix_linear_(\w+)_(?:keys|queries)\)\(const struct call(.*?\n})', f.read(), re.S)
     groups = {name for name, _ in parts} - {'saved'}
     check(len(groups) == 2 and groups <= {name for name, part in parts if 'for matrix units' in part},
           'not all of %s are on matrix units' % ' and '.join(groups))
@@ -236,7 +236,7 @@ def gradients(folder, suite, name, seed, pairs=False):
     spec, emulated, units, _ = kernels(folder, suite, SPECS[name] | {'emit': ['forward', 'backward']},
                                        'gcc' if seed % 300 == 0 else 'clang', seed % 200 == 0, pairs)
     with open(folder + '/matrix.c') as f:
-        sweeps = 'unit_across_' in f.read()
+        sweeps = 'T(unit_across)' in f.read()
     check(sweeps == (name not in APART), 'dq is %s' % ('in the sweep now' if sweeps else 'not in the sweep'))
     wrong, largest = [], 0.0
     for n, shape in enumerate(allowed(BACKWARD_SHAPES, 3, spec)[:2 if name in SHORT else None]):

@@ -1,7 +1,7 @@
 /* Templates of functions that compute a task, in pieces. emit/task.c and emit/phases.c select a piece by its name,
    and replace words in capitals. `call`, `task`, `part` and `iteration` are parameters of the functions.
    - phase: runs one iteration of a parallel loop on a head
-   - chunk, slot, segment, fold: see kernel.c */
+   - chunk, slot, segment, fold: see runtime/kernel/call.h */
 
 #if PIECE_TILE_OF_RESIDUE
     const int64_t tiles = (SIZE + RUN - 1) / RUN * PERIOD, tile = tiles - 1 - NUMBER % tiles;
