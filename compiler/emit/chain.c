@@ -106,7 +106,7 @@ bool emit_in_order(const struct loops *l)
     return heads.loops && heads.loop[heads.loops - 1]->ordered;
 }
 
-/* The knob `together` selects the heads that all threads compute together (struct version). */
+/* The knob `together` selects the heads that all threads compute together (struct program of a kernel). */
 const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
 {
     if (!(x->linear && emit_in_phases(x->linear->loops)) && !(x->quadratic && emit_in_phases(x->quadratic->loops)))

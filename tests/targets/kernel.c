@@ -4,6 +4,8 @@
    - Or with -DSOURCE="NAME.c" and -DKNOWN={"TARGET", FUNCTION}, … it prints the target that the machine chose. */
 #ifdef SOURCE
 #include SOURCE
+
+#include "call/call.h"
 #else
 #include "attnrt.h"
 #endif
@@ -68,13 +70,13 @@ static int backward(const char *folder, struct attn_problem *p, const void *para
 #ifdef SOURCE
 static const char *chosen(int64_t n_k)
 {
-    const struct version this = version(n_k, MANY_ROWS, 0);
+    const struct program *const this = attn_call_program(&kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0);
     const struct {
         const char *name;
         void (*rows)(const struct call *, int64_t, unsigned char *);
     } known[] = {KNOWN};
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-        if (this.rows && this.rows == known[k].rows) return known[k].name;
+        if (this->rows && this->rows == known[k].rows) return known[k].name;
     return "none";
 }
 #endif

@@ -165,7 +165,7 @@ def built(folder, suite, key, cc, spec, targets, standard='gnu11', openmp=True, 
         with open(os.path.join(folder, name + '.c')) as f:
             text = f.read()
         known = ['{"%s", %s_rows_%s}' % (target, name, suffix) for target, suffix in SUFFIX.items()
-                 if '%s_rows_%s(' % (name, suffix) in text]
+                 if 'program programs_%s[]' % suffix in text]
         flags += ['-DSOURCE="%s.c"' % name, '-DKNOWN=' + ', '.join(known)]
     else:
         sources.append(os.path.join(folder, name + '.c'))
