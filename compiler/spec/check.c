@@ -355,4 +355,3 @@ void spec_check(struct spec_reader *r, const char *file)
         spec->sum_plus = 1;
     }
 }
-
