@@ -37,21 +37,22 @@ def compiler(place, name, script):
             'XDG_CACHE_HOME': place.path('cache')}
 
 
-def wrapped(before='', after=''):
-    """Returns a script that adds statements before and after each call of the kernel."""
+def spoiled(name, result, words, before='', after=''):
+    """Returns a script that adds statements before and after each call of an entry point of the kernel, which writes
+    the array `result`. `words` are the arguments after v."""
+    call = 'float *const made = %s; { float *const %s = made; %s; const int error = soft_%s(problem, params, q, k, v, %s); ' \
+        '%s; return error; }' % (result, result, before, name, words, after)
     return r'''
-case $file in */soft.c) sed -i 's/^int soft_forward(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
-#include <time.h>
-int soft_forward(const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k,
-                 const float *v, float *out, void *workspace)
-{
-    %s
-    const int error = soft_inside(problem, params, q, k, v, out, workspace);
-    %s
-    return error;
-}
-END
-''' % (before, after)
+case $file in */soft.c) sed -i '/^static int %s_any(/i #include <time.h>
+/^static int %s_any(/,/^}/{
+s/^    return .*/    %s/
+/^        /d
+}' "$file" ;; esac
+''' % (name, name, re.sub(r'[&/]', r'\\\g<0>', call))
+
+
+def wrapped(before='', after=''):
+    return spoiled('forward', 'out', 'out, workspace', before, after)
 
 
 # ---------------------------------------------------------------- check
@@ -109,32 +110,19 @@ def a_wrong_kernel(place):
 def a_kernel_that_is_wrong_for_some_calls(place):
     """Each of four kernels is wrong in one case: for a second sequence, for a piece of a sequence, without queries,
     or for some gradients alone."""
-    arrays = 'const struct attn_problem *problem, const struct soft_params *params, const float *q, const float *k, ' \
-        'const float *v, '
-    call = 'problem, params, q, k, v, '
-    for number, (name, more, words, spoil, said) in enumerate((
-            ('forward', 'float *out, void *workspace', 'out, workspace',
+    for number, (name, result, words, spoil, said) in enumerate((
+            ('forward', 'out', 'out, workspace',
              'if (problem->batch > 1) out[problem->heads * problem->n_q * 3] += 1', 'out[1, 0, 0, 0] is'),
-            ('extend', 'float *out, void *state, void *workspace', 'out, state, workspace',
+            ('extend', 'out', 'out, state, workspace',
              'if (out && problem->n_q != problem->capacity) out[0] += 1', "the compiled kernel's extend is wrong"),
-            ('extend', 'float *out, void *state, void *workspace', 'out, state, workspace',
+            ('extend', 'out', 'out, state, workspace',
              'for (size_t at = problem->state_bytes / 2; !out && at < problem->state_bytes; at++) ((char *)state)[at] ^= 64',
              'after extend without queries, results have other bits than after extend with queries'),
-            ('backward', 'const float *out, const float *dout, float *dq, float *dk, float *dv, '
-             'struct soft_gradients *gradients, void *workspace', 'out, dout, dq, dk, dv, gradients, workspace',
+            ('backward', 'dv', 'out, dout, dq, dk, dv, gradients, workspace',
              'if (!dq && !dk) dv[0] += 1', 'dv has different bits if only it is requested'))):
         place.write('soft.yaml', 'similarity: softmax\nmask: causal\nshape: {head_dim: 4, value_dim: 3}\n'
                     'emit: [forward, backward, decode]\n')
-        script = r'''
-case $file in */soft.c) sed -i 's/^int soft_%s(/static int soft_inside(/' "$file"; cat >>"$file" <<'END' ;; esac
-int soft_%s(%s%s)
-{
-    const int error = soft_inside(%s%s);
-    %s;
-    return error;
-}
-END
-''' % (name, name, arrays, more, call, words, spoil)
+        script = spoiled(name, result, words, after=spoil)
         environment = compiler(place, 'cc-%d' % number, script) | {'XDG_CACHE_HOME': place.path('cache-%d' % number)}
         done = place.attnc('check', 'soft.yaml', *ALONE, '--lengths', '7', status=1, env=environment)
         check(said in done.stderr and done.stdout.endswith('soft: wrong\n'), done.stdout + done.stderr)

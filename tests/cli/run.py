@@ -655,9 +655,9 @@ def products_end_with_the_rows(place):
     text = re.sub(r'/\*\w+=\*/', '', place.read('soft.c').decode())   # removes the names of constant arguments
     text = re.sub(r',\n +', ', ', text)
     # Rows have 256 elements and a gap.
-    lanes = re.findall(r'^    dot\w*_v3\(\d, (\w+), .* b, 272, c, 272, ', text, re.M)
+    lanes = re.findall(r'^    T\(dot\w*\)\(\d, (\w+), .* b, 272, c, 272, ', text, re.M)
     check(len(lanes) > 4 and set(lanes) == {'lanes'}, 'products of tiles of 256 have %r lanes' % lanes)
-    check(re.search(r'^ *dot\d+_v3\(round_up\(i1 - i0, 8\), ', text, re.M), 'nothing ends with the queries')
+    check(re.search(r'^ *T\(dot\d+\)\(round_up\(i1 - i0, 8\), ', text, re.M), 'nothing ends with the queries')
 
 
 @case
