@@ -605,15 +605,29 @@ static void say_why(const struct job *j, const char *why)
         console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
 }
 
+/* Pastes the headers of kernels. The loops at the beginning are read after the rest of the file, which therefore has
+   headers of its own. */
+static void paste_headers(const char *kernel, struct text *out)
+{
+    struct pasted loops = {0}, rest = {0};
+    const char *const end = strstr(kernel, "\n#else\n#ifdef __cplusplus\n");
+    if (end) {
+        struct text first = {0};
+        text_append(&first, kernel, (size_t)(end + 1 - kernel));
+        paste_text(&loops, first.data, out);
+        text_free(&first);
+    }
+    paste_text(&rest, end ? end + 1 : kernel, out);
+}
+
 /* Loads the kernel from the cache, or compiles it. */
 static enum status job_load(struct job *j, struct loaded_code *out)
 {
     const char *why, *bad;
     enum status status = STATUS_DONE;
-    struct pasted pasted = {0};
     struct text source = {0};
     *out = (struct loaded_code){0};
-    paste_text(&pasted, j->source, &source);
+    paste_headers(j->source, &source);
     j->source = arena_copy(j->arena, source.data);
     text_free(&source);
     if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
