@@ -306,6 +306,12 @@ static const char *key_hash(const struct job *j, struct text *key)
     return hash;
 }
 
+/* Returns whether the file is a header that kernels include. */
+static bool is_header(const struct runtime_file *f)
+{
+    return strncmp(f->name, "kernel/", 7) == 0 && strstr(f->name, ".h");
+}
+
 /* Returns the kernel's file name in the cache, NAME-HASH.so. The hash covers everything that the kernel is made
    from. */
 static const char *kernel_file(const struct job *j, bool openmp)
@@ -315,6 +321,8 @@ static const char *kernel_file(const struct job *j, bool openmp)
     const char *const parts[] = {ATTNC_VERSION, j->name, j->source,
                                  j->header,     library, openmp ? "openmp" : "one thread"};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) add_part(&key, parts[k]);
+    for (const struct runtime_file *f = runtime_files; f->name; f++)
+        if (is_header(f)) add_part(&key, f->text);
     return arena_printf(j->arena, "%s-%.32s.so", j->name, key_hash(j, &key));
 }
 
@@ -484,13 +492,26 @@ static void keep_source(struct job *j, int status, const char *command, const st
                                      log->length && log_text[log->length - 1] != '\n' ? "\n" : ""));
 }
 
+/* Writes what the kernel is compiled from: its files, the headers of the runtime, and the object that has its library.
+ */
+static bool put_sources(const struct job *j)
+{
+    bool written = put_file(j, j->name, ".c", j->source) && put_file(j, j->name, ".h", j->header) &&
+                   put_file(j, "attnrt", ".h", attnrt_header) &&
+                   put_bytes(j, "attnrt", ".o", attnrt_object, (size_t)attnrt_object_bytes);
+    if (mkdirat(j->build.fd, "attnrt", 0700) != 0 || mkdirat(j->build.fd, "attnrt/kernel", 0700) != 0) {
+        console_error(&j->console, "%s/attnrt: %s", j->build.path, strerror(errno));
+        return false;
+    }
+    for (const struct runtime_file *f = runtime_files; f->name && written; f++)
+        if (is_header(f)) written = put_file(j, "attnrt/", f->name, f->text);
+    return written;
+}
+
 /* Compiles the kernel, with OpenMP if that works, and loads it. Then seals the file and moves it to the cache. */
 static enum status build_and_load(struct job *j, struct loaded_code *out)
 {
-    if (!put_file(j, j->name, ".c", j->source) || !put_file(j, j->name, ".h", j->header) ||
-        !put_file(j, "attnrt", ".h", attnrt_header) ||
-        !put_bytes(j, "attnrt", ".o", attnrt_object, (size_t)attnrt_object_bytes))
-        return STATUS_MACHINE;
+    if (!put_sources(j)) return STATUS_MACHINE;
     struct text log = {0};
     const char *command;
     int status = 0;
@@ -605,31 +626,12 @@ static void say_why(const struct job *j, const char *why)
         console_mention(&j->console, "note", "compiled kernels are not cached: %s", why);
 }
 
-/* Pastes the headers of kernels. The loops at the beginning are read after the rest of the file, which therefore has
-   headers of its own. */
-static void paste_headers(const char *kernel, struct text *out)
-{
-    struct pasted loops = {0}, rest = {0};
-    const char *const end = strstr(kernel, "\n#else\n#ifdef __cplusplus\n");
-    if (end) {
-        struct text first = {0};
-        text_append(&first, kernel, (size_t)(end + 1 - kernel));
-        paste_text(&loops, first.data, out);
-        text_free(&first);
-    }
-    paste_text(&rest, end ? end + 1 : kernel, out);
-}
-
 /* Loads the kernel from the cache, or compiles it. */
 static enum status job_load(struct job *j, struct loaded_code *out)
 {
     const char *why, *bad;
     enum status status = STATUS_DONE;
-    struct text source = {0};
     *out = (struct loaded_code){0};
-    paste_headers(j->source, &source);
-    j->source = arena_copy(j->arena, source.data);
-    text_free(&source);
     if (!job_open(j, false, &why, &bad)) return STATUS_MACHINE;
     if (!load_known(j, out, &why)) {
         const char *const file = j->cache.fd >= 0 ? kernel_file(j, true) : NULL;
