@@ -247,23 +247,19 @@ static void decoding(const struct emission *p, struct text *out)
              folds, name);
 }
 
-/* Describes the types of keys and values, if they have other ones than q and out. */
+/* Describes the arguments that have another type than the result. */
 static void storage(const struct emission *p, struct text *out)
 {
     const struct spec *const spec = p->spec;
-    const struct {
-        const char *name;
-        enum dtype dtype;
-        int64_t elements;
-    } of[] = {{"k", spec_type_of_keys(spec), spec->head_dim}, {"v", spec_type_of_values(spec), spec->value_dim}};
-    for (int k = 0; k < (spec->values_are_keys ? 1 : 2); k++)
-        if (of[k].dtype != spec->dtype)
-            text_add(out, "   %s is %s: a row has %lld bytes%s.\n", of[k].name, emit_runtime_dtype(of[k].dtype),
-                     (long long)dtype_row_bytes(of[k].dtype, of[k].elements),
-                     dtype_is_packed(of[k].dtype)
-                         ? arena_printf(p->compilation[0]->graph->module->arena,
-                                        ", and strides of problem->%s are in bytes", of[k].name)
-                         : "");
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        if (a->place != PLACE_ARGUMENT || a->access[ENTRY_FORWARD] != ACCESS_READ || a->dtype == spec->dtype) continue;
+        text_add(out, "   %s is %s: a row has %lld bytes%s.\n", a->name, emit_runtime_dtype(a->dtype),
+                 (long long)dtype_row_bytes(a->dtype, array_row_elements(a)),
+                 dtype_is_packed(a->dtype) ? arena_printf(p->compilation[0]->graph->module->arena,
+                                                          ", and strides of problem->%s are in bytes", a->name)
+                                           : "");
+    }
     if (spec_has_storage(spec))
         text_add(out, "   attn_store_row makes such rows%s.\n",
                  spec->emit & EMIT_DECODE ? "; _extend takes floats and stores such rows in the state" : "");
