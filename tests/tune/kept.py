@@ -115,7 +115,7 @@ def gradients(t, folder):
     """A search for gradients keeps the forward schedule. A search for forward keeps the schedule of the gradients."""
     write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
     t.env.update(compiler(folder, r'\.tile = 32\b[^}]*\.of_keys', '', otherwise='usleep(20000);',
-                          function='small_backward'))
+                          function='backward_any'))
     said = t.search('--backward', '--knobs', 'tile_q', '--strategy', 'exhaustive').stdout
     check(re.search(r'n=200 heads=2 threads=2 backward: .* times as fast .* with backward.tile_q=32;', said), said)
     check(schedule(folder) == [{'tile_q': 32, 'backward': {'tile_q': 32}}, {'from': 1280, 'tile_k': 96}], read(folder))
@@ -129,7 +129,7 @@ def gradients(t, folder):
     check(schedule(folder)[0]['backward'] == {'tile_q': 32} and 'backward: ' in read(folder), read(folder))
 
     # wrong gradients are found and never chosen
-    t.env.update(compiler(folder, r'(?s)\A(?!.*sum_0)', 'return 0;', function='small_backward'))
+    t.env.update(compiler(folder, r'(?s)\A(?!.*sum_0)', 'return 0;', function='backward_any'))
     t.search('--backward', '--knobs', 'backward.sweep', '--strategy', 'exhaustive')
     wrong = [x for x in t.trials() if x['status'] == 'wrong']
     check([x['schedule'] for x in wrong] == [{'backward.sweep': 0}] and 'of the gradients' in wrong[0]['why'], wrong)

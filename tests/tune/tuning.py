@@ -54,7 +54,7 @@ def finished(trials):
     return [t for t in trials if t['status'] not in ('running', 'interrupted')]
 
 
-def compiler(folder, pattern, statement, log=None, otherwise='', function='small_forward'):
+def compiler(folder, pattern, statement, log=None, otherwise='', function='forward_any'):
     """A C compiler that inserts `statement` into sources that match the pattern, and `otherwise` into other
     sources. It logs the id of its parent process."""
     with open(folder + '/changing-cc', 'w') as file:
@@ -64,7 +64,7 @@ for a in sys.argv[1:]:
     if a.endswith('/small.c') and os.path.exists(a):
         text = open(a).read()
         statement = %r if re.search(%r, text) else %r
-        text = re.sub(r'(\\nint %s\\([^{]*\\{\\n)', lambda m: m.group(1) + statement + '\\n', text)
+        text = re.sub(r'(\\nstatic int %s\\([^{]*\\{\\n)', lambda m: m.group(1) + statement + '\\n', text)
         open(a, 'w').write('#include <fcntl.h>\\n#include <stdlib.h>\\n#include <signal.h>\\n#include <unistd.h>\\n' + text)
         if %r:
             open(%r, 'a').write('%%d\\n' %% os.getppid())
