@@ -114,7 +114,7 @@ def by_hand_stays(t, folder):
 def gradients(t, folder):
     """A search for gradients keeps the forward schedule. A search for forward keeps the schedule of the gradients."""
     write(folder, FOUND.replace('2048', '200').replace('4000', '1000'))
-    t.env.update(compiler(folder, r'\.tile = 32\b[^}]*\.of_keys', '', otherwise='usleep(20000);',
+    t.env.update(compiler(folder, r'\.tile = 32\b((?!\.role)[\s\S])*\.of_keys', '', otherwise='usleep(20000);',
                           function='backward_any'))
     said = t.search('--backward', '--knobs', 'tile_q', '--strategy', 'exhaustive').stdout
     check(re.search(r'n=200 heads=2 threads=2 backward: .* times as fast .* with backward.tile_q=32;', said), said)
