@@ -81,7 +81,8 @@ ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, con
                              const void *params, const void *const *argument, enum array_entry entry, int given)
 {
     if (!problem) return ATTN_EPOINTER;
-    memset(call, 0, offsetof(struct call, array));
+    /* `check` fills in the problem */
+    memset(&call->kernel, 0, offsetof(struct call, array) - offsetof(struct call, kernel));
     call->kernel = kernel;
     call->params = params;
     const int error = check(kernel, problem, given, &call->p);

@@ -23,12 +23,11 @@ static int corrects(const struct kernel *kernel)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    static const enum program_role roles[] = {RUN_TERMS, RUN_CORRECT};
-    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
-        if (attn_call_max_bytes(kernel, roles[k], INT64_MAX) > bytes)
-            bytes = attn_call_max_bytes(kernel, roles[k], INT64_MAX);
-    return bytes;
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
+                 terms = kernel->prefix_row ? attn_call_max_bytes(kernel, RUN_TERMS, INT64_MAX) : 0,
+                 correct = corrects(kernel) ? attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX) : 0,
+                 first = terms > correct ? terms : correct;
+    return forward > first ? forward : first;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */

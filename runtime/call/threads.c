@@ -19,6 +19,18 @@ struct work {
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 };
 
+static void begin_work(struct work *w, const struct job *job, int64_t jobs, int threads, unsigned char *workspace,
+                       size_t bytes)
+{
+    memset(w, 0, offsetof(struct work, folded));
+    w->job = job;
+    w->jobs = jobs;
+    w->threads = threads;
+    w->workspace = workspace;
+    w->bytes = bytes;
+    if (threads > 1) memset(w->folded, 0, sizeof w->folded); /* a single thread does not read them */
+}
+
 ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
 {
     const struct openmp *const openmp = kernel->openmp;
@@ -276,7 +288,8 @@ ATTN_API int attn_call_run(const struct call *call, const struct program *progra
 {
     struct job job = {.call = call, .program = program};
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, program), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
+    struct work work;
+    begin_work(&work, &job, 1, threads, workspace, bytes);
     if (program->in_order && call->progress) {
         run_in_order(&work, &job);
         return 0;
@@ -313,7 +326,8 @@ ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsi
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
     sort_jobs(job, jobs);
-    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
+    struct work work;
+    begin_work(&work, job, jobs, threads, workspace, bytes);
     in_threads(&work, work_on);
     return 0;
 }
@@ -399,8 +413,9 @@ ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, 
 {
     if (!call->kernel->masks) return 0;
     struct job job = {.call = call};
-    struct work work = {.job = &job, .jobs = 1};
+    struct work work;
     double bytes = 0;
+    begin_work(&work, &job, 1, 1, NULL, 0);
     call->mask_tiles = tables;
     set_tiles(call, at);
     for (int k = 0; k < call->kernel->masks; k++) {
