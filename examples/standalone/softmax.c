@@ -3912,250 +3912,6 @@ ATTN_API int attn_param_learned(const struct attn_param *p)
 {
     return !p->random && p->dtype != ATTN_I32 && p->dtype != ATTN_U8;
 }
-/* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
-
-#include <string.h>
-
-/* The first bytes of a table: a word, and the size of a tile. So a kernel refuses tables with tiles of another size. */
-static const uint64_t kind_of_table = UINT64_C(0x6174746e00000000) | ATTN_TILE_ROWS << 16 | ATTN_TILE_COLUMNS;
-
-typedef uint8_t flags_of_tile __attribute__((vector_size(16))); /* every processor has vectors of this size */
-
-static int any_bit(flags_of_tile x)
-{
-    uint64_t words[2];
-    memcpy(words, &x, sizeof words);
-    return (words[0] | words[1]) != 0;
-}
-
-/* Returns the byte of some rows of a tile whose columns are contiguous. */
-static inline uint8_t tile_of_contiguous_rows(const uint8_t *flag, const int64_t rows, const int64_t columns,
-                                              int64_t row)
-{
-    enum { WIDTH = sizeof(flags_of_tile) };
-    flags_of_tile some = {0}, some_not = {0};
-    const int64_t whole = columns - columns % WIDTH;
-    for (int64_t r = 0; r < rows; r++) {
-#pragma GCC unroll 4
-        for (int64_t x = 0; x < whole; x += WIDTH) {
-            flags_of_tile part;
-            memcpy(&part, flag + r * row + x, sizeof part);
-            some |= part;
-            some_not |= (flags_of_tile)(part == 0);
-        }
-        for (int64_t x = whole; x < columns; x++) {
-            some[0] |= flag[r * row + x];
-            some_not[0] |= !flag[r * row + x];
-        }
-    }
-    return (uint8_t)((any_bit(some) ? ATTN_TILE_SOME : 0) | (any_bit(some_not) ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row, int64_t column)
-{
-    uint8_t tile = 0;
-    for (int64_t r = 0; r < rows; r++)
-        for (int64_t x = 0; x < columns; x++) tile |= flag[r * row + x * column] ? ATTN_TILE_SOME : ATTN_TILE_SOME_NOT;
-    return tile;
-}
-
-/* Reads a few rows of all tiles, and then the next few. It skips the other rows of a tile that has both kinds of flags.
-   Processors also prefetch a few rows of consecutive bytes better than the many rows of a tile. */
-ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
-                                  uint8_t *tile)
-{
-    enum { ROWS = 8, COLUMNS = ATTN_TILE_COLUMNS, EARLY = 4, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
-    if (row == 0) rows = rows > 0; /* all rows are the same */
-    const int64_t tiles = columns / COLUMNS + (columns % COLUMNS > 0);
-    memset(tile, 0, (size_t)tiles);
-    for (int64_t first = 0; first < rows; first += ROWS) {
-        const int64_t some = rows - first < ROWS ? rows - first : ROWS;
-        for (int64_t t = 0; t < tiles; t++) {
-            const int64_t width = columns - t * COLUMNS < COLUMNS ? columns - t * COLUMNS : COLUMNS;
-            const uint8_t *const flag = mask + first * row + t * COLUMNS * column;
-            for (int64_t r = 0; r < some && t + EARLY < tiles && tile[t + EARLY] != BOTH; r++)
-                __builtin_prefetch(flag + r * row + EARLY * COLUMNS * column);
-            if (tile[t] == BOTH) continue;
-            if (column != 1)
-                tile[t] |= tile_of_rows(flag, some, width, row, column);
-            else if (width == COLUMNS && some == ROWS)
-                tile[t] |= tile_of_contiguous_rows(flag, ROWS, COLUMNS, row);
-            else
-                tile[t] |= tile_of_contiguous_rows(flag, some, width, row);
-        }
-    }
-}
-
-/* These functions return the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
-static uint8_t row_of_16_bits(const uint16_t *x, uint16_t hidden, int64_t columns, int64_t column)
-{
-    uint16_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint16_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_32_bits(const uint32_t *x, uint32_t hidden, int64_t columns, int64_t column)
-{
-    uint32_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint32_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t columns, int64_t column)
-{
-    uint64_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint64_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
-                                  int64_t row, int64_t column, uint8_t *tile)
-{
-    enum { COLUMNS = ATTN_TILE_COLUMNS, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
-    if (row == 0) rows = rows > 0; /* all rows are the same */
-    for (int64_t first = 0; first < columns; first += COLUMNS, tile++) {
-        const int64_t width = columns - first < COLUMNS ? columns - first : COLUMNS;
-        *tile = 0;
-        for (int64_t r = 0; r < rows && *tile != BOTH; r++) {
-            const int64_t x = at + r * row + first * column;
-            if (dtype == ATTN_F32)
-                *tile |= row_of_32_bits((const uint32_t *)reals + x, 0xff800000, width, column);
-            else if (dtype == ATTN_F64)
-                *tile |= row_of_64_bits((const uint64_t *)reals + x, UINT64_C(0xfff0000000000000), width, column);
-            else
-                *tile |= row_of_16_bits((const uint16_t *)reals + x, dtype == ATTN_F16 ? 0xfc00 : 0xff80, width,
-                                        column);
-        }
-    }
-}
-
-/* Writes the sizes of a mask's axes, with axes of size 1 first, to size[0] … size[3]. Returns 0 or an error. */
-static int sizes_of_mask(int rank, const int64_t *shape, int64_t *size)
-{
-    if (!shape) return ATTN_EPOINTER;
-    if (rank < 2 || rank > ATTN_MASK_AXES) return ATTN_EPROBLEM;
-    for (int k = 0; k < ATTN_MASK_AXES; k++)
-        size[k] = k < ATTN_MASK_AXES - rank ? 1 : shape[k - (ATTN_MASK_AXES - rank)];
-    for (int k = 0; k < ATTN_MASK_AXES; k++)
-        if (size[k] < 0) return ATTN_EPROBLEM;
-    return 0;
-}
-
-static int64_t tiles_along(int64_t size, int64_t of)
-{
-    return size / of + (size % of > 0);
-}
-
-/* Returns the bytes of the tiles of all masks, or SIZE_MAX on overflow. */
-static size_t bytes_of_tiles(const int64_t *size)
-{
-    const int64_t factor[ATTN_MASK_AXES] = {size[0], size[1], tiles_along(size[2], ATTN_TILE_ROWS),
-                                            tiles_along(size[3], ATTN_TILE_COLUMNS)};
-    size_t bytes = 1;
-    for (int k = 0; k < ATTN_MASK_AXES; k++)
-        if (__builtin_mul_overflow(bytes, factor[k], &bytes)) return SIZE_MAX;
-    return bytes;
-}
-
-ATTN_API size_t attn_tiles_bytes(int rank, const int64_t *shape)
-{
-    int64_t size[ATTN_MASK_AXES];
-    if (sizes_of_mask(rank, shape, size)) return 0;
-    const size_t bytes = bytes_of_tiles(size);
-    return bytes > SIZE_MAX / (2 * ATTN_TILE_ROWS * ATTN_TILE_COLUMNS) ? 0 : sizeof(struct attn_mask_tiles) + bytes;
-}
-
-/* Writes the strides of all axes to stride[0] … stride[3]. No size is 0. Returns 0 or ATTN_EPROBLEM. */
-static int strides_of_mask(int rank, const int64_t *size, const int64_t *strides, int64_t *stride)
-{
-    int any = 0;
-    for (int k = 0; strides && k < rank; k++) any |= strides[k] != 0;
-    for (int k = ATTN_MASK_AXES - 1, own = rank - 1; k >= 0; k--, own--) {
-        stride[k] = k == ATTN_MASK_AXES - 1 ? 1 : stride[k + 1] * size[k + 1];
-        if (any) stride[k] = own < 0 || size[k] == 1 || strides[own] == ATTN_BROADCAST ? 0 : strides[own];
-        if (stride[k] < 0) return ATTN_EPROBLEM;
-    }
-    return 0;
-}
-
-ATTN_API int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
-                                struct attn_mask_tiles *table, size_t bytes)
-{
-    int64_t size[ATTN_MASK_AXES], stride[ATTN_MASK_AXES] = {0};
-    int error = sizes_of_mask(rank, shape, size);
-    if (error) return error;
-    const size_t needed = attn_tiles_bytes(rank, shape);
-    if (needed == 0) return ATTN_ESIZE;
-    if (!table || (!mask && needed > sizeof *table)) return ATTN_EPOINTER;
-    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
-    if (bytes < needed) return ATTN_EWORKSPACE;
-    table->kind = kind_of_table;
-    memcpy(table->size, size, sizeof size);
-    if (needed == sizeof *table) return 0;
-    error = strides_of_mask(rank, size, strides, stride);
-    if (error) return error;
-    const int64_t strips = tiles_along(size[2], ATTN_TILE_ROWS), of_strip = tiles_along(size[3], ATTN_TILE_COLUMNS);
-    uint8_t *const tiles = (uint8_t *)(table + 1);
-    for (int64_t m = 0; m < size[0] * size[1]; m++) {
-        uint8_t *const tiles_of_mask = tiles + m * strips * of_strip;
-        const int64_t a = m / size[1], b = m % size[1],
-                      same = b > 0 && stride[1] == 0   ? m - 1
-                             : a > 0 && stride[0] == 0 ? m - size[1]
-                                                       : -1;
-        if (same >= 0) { /* an axis repeats an earlier mask */
-            memcpy(tiles_of_mask, tiles + same * strips * of_strip, (size_t)(strips * of_strip));
-            continue;
-        }
-        for (int64_t strip = 0; strip < strips; strip++) {
-            const int64_t first = strip * ATTN_TILE_ROWS, left = size[2] - first;
-            attn_tiles_of_strip(mask + a * stride[0] + b * stride[1] + first * stride[2],
-                                left < ATTN_TILE_ROWS ? left : ATTN_TILE_ROWS, size[3], stride[2], stride[3],
-                                tiles_of_mask + strip * of_strip);
-        }
-    }
-    return 0;
-}
-
-ATTN_API int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape)
-{
-    int64_t size[ATTN_MASK_AXES];
-    if (!table) return ATTN_EPOINTER;
-    const int error = sizes_of_mask(rank, shape, size);
-    if (error) return error;
-    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
-    return table->kind == kind_of_table && memcmp(table->size, size, sizeof size) == 0 ? 0 : ATTN_ETILES;
-}
-
-ATTN_API int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths)
-{
-    if (tokens < 0 || row < tokens) return ATTN_EPROBLEM;
-    if (tokens > 0 && (!parents || !ancestors)) return ATTN_EPOINTER;
-    for (int64_t t = 0; t < tokens; t++)
-        if (parents[t] < -1 || parents[t] >= t) return ATTN_EPROBLEM;
-    for (int64_t t = 0; t < tokens; t++) {
-        const int32_t parent = parents[t];
-        uint8_t *const own = ancestors + t * row;
-        if (parent < 0)
-            memset(own, 0, (size_t)row);
-        else
-            memcpy(own, ancestors + parent * row, (size_t)row);
-        own[t] = 1;
-        if (depths) depths[t] = parent < 0 ? 0 : depths[parent] + 1;
-    }
-    return 0;
-}
 /* Checks a problem. Every kernel calls one of these functions before it accesses an array. */
 
 #include <stdbool.h>
@@ -4242,132 +3998,6 @@ ATTN_API int attn_problem_check(const struct attn_problem *problem, int64_t head
                                 struct attn_problem *filled)
 {
     return attn_stored_problem_check(problem, head_dim, value_dim, head_dim, value_dim, filled);
-}
-/* Finds the features of the processor that the system lets a process use. Uses cpuid, because __builtin_cpu_supports
-   always returns 0 with some compilers, such as zig cc. */
-
-#include <stdbool.h>
-
-struct cpuid_words {
-    unsigned a, b, c, d;
-};
-
-static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
-{
-    struct cpuid_words w = {0, 0, 0, 0};
-#if defined(__x86_64__)
-    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(0), "2"(0));
-    if (w.a < leaf) return (struct cpuid_words){0, 0, 0, 0};
-    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(leaf), "2"(part));
-#else
-    (void)leaf;
-    (void)part;
-#endif
-    return w;
-}
-
-/* Returns true if all `bits` are set in the word. */
-static inline bool has_bits(unsigned word, unsigned bits)
-{
-    return (word & bits) == bits;
-}
-
-/* Returns the registers that the system saves, as bits of XCR0. A process may use only these. */
-static inline unsigned kept_registers(void)
-{
-    unsigned low = 0;
-#if defined(__x86_64__)
-    const unsigned OSXSAVE = 1U << 27;
-    unsigned high;
-    if (has_bits(cpuid_of(1, 0).c, OSXSAVE)) __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-#endif
-    return low;
-}
-
-static inline int find_x86_64_level(void)
-{
-    const unsigned SSE3 = 1U << 0, SSSE3 = 1U << 9, FMA = 1U << 12, SSE41 = 1U << 19, SSE42 = 1U << 20,
-                   POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* bits of ecx in cpuid leaf 1 */
-    const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
-                   AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* bits of ebx in cpuid leaf 7 */
-    /* bits of XCR0 for the registers of AVX and AVX-512 */
-    const unsigned YMM = 0x6, ZMM = 0xe6;
-    const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
-    if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
-    if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
-    if (!has_bits(seven, AVX512F | AVX512DQ | AVX512CD | AVX512BW | AVX512VL) || !has_bits(kept, ZMM)) return 3;
-    return 4;
-}
-
-ATTN_API int attn_x86_64_level(void)
-{
-    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
-    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!level) {
-        level = find_x86_64_level();
-        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
-    }
-    return level;
-}
-
-ATTN_API int attn_avx512_bf16(void)
-{
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_BF16 = 1U << 5; /* a bit of eax in cpuid leaf 7, subleaf 1 */
-        answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
-}
-
-ATTN_API int attn_avx512_vnni(void)
-{
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_VNNI = 1U << 11; /* a bit of ecx in cpuid leaf 7 */
-        answer = attn_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, AVX512_VNNI);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
-}
-
-ATTN_API int attn_is_intel(void)
-{
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const struct cpuid_words vendor = cpuid_of(0, 0);
-        /* the vendor is "GenuineIntel" */
-        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
-}
-
-ATTN_API int attn_tiles(void)
-{
-#if defined(__x86_64__) && defined(__linux__)
-    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer >= 0) return answer;
-    answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
-    if (answer) { /* Linux lets a process use tile registers only after this request */
-        long result = ARCH_PRCTL;
-        __asm__ volatile("syscall"
-                         : "+a"(result)
-                         : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
-                         : "rcx", "r11", "memory");
-        answer = result == 0;
-    }
-    __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    return answer;
-#else
-    return 0;
-#endif
 }
 /* Random parameters from a seed: normal values and orthogonal features, from Philox4x32-10 (Salmon et al., SC 2011).
    All arithmetic is in integers until the last conversion. So the bits are the same everywhere. */
@@ -4627,6 +4257,376 @@ ATTN_API void attn_orthogonal_f32(uint64_t seed, uint64_t stream, int64_t rows, 
         const int64_t *made = feature_row(seed, stream, rows, row, columns, work);
         for (int64_t k = 0; k < columns; k++) out[row * columns + k] = (float)((double)made[k] * 0x1p-52);
     }
+}
+/* Finds the features of the processor that the system lets a process use. Uses cpuid, because __builtin_cpu_supports
+   always returns 0 with some compilers, such as zig cc. */
+
+#include <stdbool.h>
+
+struct cpuid_words {
+    unsigned a, b, c, d;
+};
+
+static inline struct cpuid_words cpuid_of(unsigned leaf, unsigned part)
+{
+    struct cpuid_words w = {0, 0, 0, 0};
+#if defined(__x86_64__)
+    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(0), "2"(0));
+    if (w.a < leaf) return (struct cpuid_words){0, 0, 0, 0};
+    __asm__("cpuid" : "=a"(w.a), "=b"(w.b), "=c"(w.c), "=d"(w.d) : "0"(leaf), "2"(part));
+#else
+    (void)leaf;
+    (void)part;
+#endif
+    return w;
+}
+
+/* Returns true if all `bits` are set in the word. */
+static inline bool has_bits(unsigned word, unsigned bits)
+{
+    return (word & bits) == bits;
+}
+
+/* Returns the registers that the system saves, as bits of XCR0. A process may use only these. */
+static inline unsigned kept_registers(void)
+{
+    unsigned low = 0;
+#if defined(__x86_64__)
+    const unsigned OSXSAVE = 1U << 27;
+    unsigned high;
+    if (has_bits(cpuid_of(1, 0).c, OSXSAVE)) __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+#endif
+    return low;
+}
+
+static inline int find_x86_64_level(void)
+{
+    const unsigned SSE3 = 1U << 0, SSSE3 = 1U << 9, FMA = 1U << 12, SSE41 = 1U << 19, SSE42 = 1U << 20,
+                   POPCNT = 1U << 23, AVX = 1U << 28, F16C = 1U << 29; /* bits of ecx in cpuid leaf 1 */
+    const unsigned BMI = 1U << 3, AVX2 = 1U << 5, BMI2 = 1U << 8, AVX512F = 1U << 16, AVX512DQ = 1U << 17,
+                   AVX512CD = 1U << 28, AVX512BW = 1U << 30, AVX512VL = 1U << 31; /* bits of ebx in cpuid leaf 7 */
+    /* bits of XCR0 for the registers of AVX and AVX-512 */
+    const unsigned YMM = 0x6, ZMM = 0xe6;
+    const unsigned one = cpuid_of(1, 0).c, seven = cpuid_of(7, 0).b, kept = kept_registers();
+    if (!has_bits(one, SSE3 | SSSE3 | SSE41 | SSE42 | POPCNT)) return 1;
+    if (!has_bits(one, AVX | FMA | F16C) || !has_bits(seven, AVX2 | BMI | BMI2) || !has_bits(kept, YMM)) return 2;
+    if (!has_bits(seven, AVX512F | AVX512DQ | AVX512CD | AVX512BW | AVX512VL) || !has_bits(kept, ZMM)) return 3;
+    return 4;
+}
+
+ATTN_API int attn_x86_64_level(void)
+{
+    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
+    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!level) {
+        level = find_x86_64_level();
+        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
+    }
+    return level;
+}
+
+ATTN_API int attn_avx512_bf16(void)
+{
+    static int known; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const unsigned AVX512_BF16 = 1U << 5; /* a bit of eax in cpuid leaf 7, subleaf 1 */
+        answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
+ATTN_API int attn_avx512_vnni(void)
+{
+    static int known; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const unsigned AVX512_VNNI = 1U << 11; /* a bit of ecx in cpuid leaf 7 */
+        answer = attn_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, AVX512_VNNI);
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
+ATTN_API int attn_is_intel(void)
+{
+    static int known; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        const struct cpuid_words vendor = cpuid_of(0, 0);
+        /* the vendor is "GenuineIntel" */
+        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
+        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
+ATTN_API int attn_tiles(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
+    static int known; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
+    if (answer >= 0) return answer;
+    answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
+    if (answer) { /* Linux lets a process use tile registers only after this request */
+        long result = ARCH_PRCTL;
+        __asm__ volatile("syscall"
+                         : "+a"(result)
+                         : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
+                         : "rcx", "r11", "memory");
+        answer = result == 0;
+    }
+    __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
+    return answer;
+#else
+    return 0;
+#endif
+}
+/* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
+
+#include <string.h>
+
+/* The first bytes of a table: a word, and the size of a tile. So a kernel refuses tables with tiles of another size. */
+static const uint64_t kind_of_table = UINT64_C(0x6174746e00000000) | ATTN_TILE_ROWS << 16 | ATTN_TILE_COLUMNS;
+
+typedef uint8_t flags_of_tile __attribute__((vector_size(16))); /* every processor has vectors of this size */
+
+static int any_bit(flags_of_tile x)
+{
+    uint64_t words[2];
+    memcpy(words, &x, sizeof words);
+    return (words[0] | words[1]) != 0;
+}
+
+/* Returns the byte of some rows of a tile whose columns are contiguous. */
+static inline uint8_t tile_of_contiguous_rows(const uint8_t *flag, const int64_t rows, const int64_t columns,
+                                              int64_t row)
+{
+    enum { WIDTH = sizeof(flags_of_tile) };
+    flags_of_tile some = {0}, some_not = {0};
+    const int64_t whole = columns - columns % WIDTH;
+    for (int64_t r = 0; r < rows; r++) {
+#pragma GCC unroll 4
+        for (int64_t x = 0; x < whole; x += WIDTH) {
+            flags_of_tile part;
+            memcpy(&part, flag + r * row + x, sizeof part);
+            some |= part;
+            some_not |= (flags_of_tile)(part == 0);
+        }
+        for (int64_t x = whole; x < columns; x++) {
+            some[0] |= flag[r * row + x];
+            some_not[0] |= !flag[r * row + x];
+        }
+    }
+    return (uint8_t)((any_bit(some) ? ATTN_TILE_SOME : 0) | (any_bit(some_not) ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t tile_of_rows(const uint8_t *flag, int64_t rows, int64_t columns, int64_t row, int64_t column)
+{
+    uint8_t tile = 0;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t x = 0; x < columns; x++) tile |= flag[r * row + x * column] ? ATTN_TILE_SOME : ATTN_TILE_SOME_NOT;
+    return tile;
+}
+
+/* Reads a few rows of all tiles, and then the next few. It skips the other rows of a tile that has both kinds of flags.
+   Processors also prefetch a few rows of consecutive bytes better than the many rows of a tile. */
+ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t columns, int64_t row, int64_t column,
+                                  uint8_t *tile)
+{
+    enum { ROWS = 8, COLUMNS = ATTN_TILE_COLUMNS, EARLY = 4, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
+    if (row == 0) rows = rows > 0; /* all rows are the same */
+    const int64_t tiles = columns / COLUMNS + (columns % COLUMNS > 0);
+    memset(tile, 0, (size_t)tiles);
+    for (int64_t first = 0; first < rows; first += ROWS) {
+        const int64_t some = rows - first < ROWS ? rows - first : ROWS;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t width = columns - t * COLUMNS < COLUMNS ? columns - t * COLUMNS : COLUMNS;
+            const uint8_t *const flag = mask + first * row + t * COLUMNS * column;
+            for (int64_t r = 0; r < some && t + EARLY < tiles && tile[t + EARLY] != BOTH; r++)
+                __builtin_prefetch(flag + r * row + EARLY * COLUMNS * column);
+            if (tile[t] == BOTH) continue;
+            if (column != 1)
+                tile[t] |= tile_of_rows(flag, some, width, row, column);
+            else if (width == COLUMNS && some == ROWS)
+                tile[t] |= tile_of_contiguous_rows(flag, ROWS, COLUMNS, row);
+            else
+                tile[t] |= tile_of_contiguous_rows(flag, some, width, row);
+        }
+    }
+}
+
+/* These functions return the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
+static uint8_t row_of_16_bits(const uint16_t *x, uint16_t hidden, int64_t columns, int64_t column)
+{
+    uint16_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint16_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t row_of_32_bits(const uint32_t *x, uint32_t hidden, int64_t columns, int64_t column)
+{
+    uint32_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint32_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t columns, int64_t column)
+{
+    uint64_t some = 0, some_not = 0;
+    for (int64_t k = 0; k < columns; k++) {
+        const uint64_t hides = x[k * column] == hidden;
+        some |= hides ^ 1;
+        some_not |= hides;
+    }
+    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
+}
+
+ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
+                                  int64_t row, int64_t column, uint8_t *tile)
+{
+    enum { COLUMNS = ATTN_TILE_COLUMNS, BOTH = ATTN_TILE_SOME | ATTN_TILE_SOME_NOT };
+    if (row == 0) rows = rows > 0; /* all rows are the same */
+    for (int64_t first = 0; first < columns; first += COLUMNS, tile++) {
+        const int64_t width = columns - first < COLUMNS ? columns - first : COLUMNS;
+        *tile = 0;
+        for (int64_t r = 0; r < rows && *tile != BOTH; r++) {
+            const int64_t x = at + r * row + first * column;
+            if (dtype == ATTN_F32)
+                *tile |= row_of_32_bits((const uint32_t *)reals + x, 0xff800000, width, column);
+            else if (dtype == ATTN_F64)
+                *tile |= row_of_64_bits((const uint64_t *)reals + x, UINT64_C(0xfff0000000000000), width, column);
+            else
+                *tile |= row_of_16_bits((const uint16_t *)reals + x, dtype == ATTN_F16 ? 0xfc00 : 0xff80, width,
+                                        column);
+        }
+    }
+}
+
+/* Writes the sizes of a mask's axes, with axes of size 1 first, to size[0] … size[3]. Returns 0 or an error. */
+static int sizes_of_mask(int rank, const int64_t *shape, int64_t *size)
+{
+    if (!shape) return ATTN_EPOINTER;
+    if (rank < 2 || rank > ATTN_MASK_AXES) return ATTN_EPROBLEM;
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        size[k] = k < ATTN_MASK_AXES - rank ? 1 : shape[k - (ATTN_MASK_AXES - rank)];
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        if (size[k] < 0) return ATTN_EPROBLEM;
+    return 0;
+}
+
+static int64_t tiles_along(int64_t size, int64_t of)
+{
+    return size / of + (size % of > 0);
+}
+
+/* Returns the bytes of the tiles of all masks, or SIZE_MAX on overflow. */
+static size_t bytes_of_tiles(const int64_t *size)
+{
+    const int64_t factor[ATTN_MASK_AXES] = {size[0], size[1], tiles_along(size[2], ATTN_TILE_ROWS),
+                                            tiles_along(size[3], ATTN_TILE_COLUMNS)};
+    size_t bytes = 1;
+    for (int k = 0; k < ATTN_MASK_AXES; k++)
+        if (__builtin_mul_overflow(bytes, factor[k], &bytes)) return SIZE_MAX;
+    return bytes;
+}
+
+ATTN_API size_t attn_tiles_bytes(int rank, const int64_t *shape)
+{
+    int64_t size[ATTN_MASK_AXES];
+    if (sizes_of_mask(rank, shape, size)) return 0;
+    const size_t bytes = bytes_of_tiles(size);
+    return bytes > SIZE_MAX / (2 * ATTN_TILE_ROWS * ATTN_TILE_COLUMNS) ? 0 : sizeof(struct attn_mask_tiles) + bytes;
+}
+
+/* Writes the strides of all axes to stride[0] … stride[3]. No size is 0. Returns 0 or ATTN_EPROBLEM. */
+static int strides_of_mask(int rank, const int64_t *size, const int64_t *strides, int64_t *stride)
+{
+    int any = 0;
+    for (int k = 0; strides && k < rank; k++) any |= strides[k] != 0;
+    for (int k = ATTN_MASK_AXES - 1, own = rank - 1; k >= 0; k--, own--) {
+        stride[k] = k == ATTN_MASK_AXES - 1 ? 1 : stride[k + 1] * size[k + 1];
+        if (any) stride[k] = own < 0 || size[k] == 1 || strides[own] == ATTN_BROADCAST ? 0 : strides[own];
+        if (stride[k] < 0) return ATTN_EPROBLEM;
+    }
+    return 0;
+}
+
+ATTN_API int attn_tiles_of_mask(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                                struct attn_mask_tiles *table, size_t bytes)
+{
+    int64_t size[ATTN_MASK_AXES], stride[ATTN_MASK_AXES] = {0};
+    int error = sizes_of_mask(rank, shape, size);
+    if (error) return error;
+    const size_t needed = attn_tiles_bytes(rank, shape);
+    if (needed == 0) return ATTN_ESIZE;
+    if (!table || (!mask && needed > sizeof *table)) return ATTN_EPOINTER;
+    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
+    if (bytes < needed) return ATTN_EWORKSPACE;
+    table->kind = kind_of_table;
+    memcpy(table->size, size, sizeof size);
+    if (needed == sizeof *table) return 0;
+    error = strides_of_mask(rank, size, strides, stride);
+    if (error) return error;
+    const int64_t strips = tiles_along(size[2], ATTN_TILE_ROWS), of_strip = tiles_along(size[3], ATTN_TILE_COLUMNS);
+    uint8_t *const tiles = (uint8_t *)(table + 1);
+    for (int64_t m = 0; m < size[0] * size[1]; m++) {
+        uint8_t *const tiles_of_mask = tiles + m * strips * of_strip;
+        const int64_t a = m / size[1], b = m % size[1],
+                      same = b > 0 && stride[1] == 0   ? m - 1
+                             : a > 0 && stride[0] == 0 ? m - size[1]
+                                                       : -1;
+        if (same >= 0) { /* an axis repeats an earlier mask */
+            memcpy(tiles_of_mask, tiles + same * strips * of_strip, (size_t)(strips * of_strip));
+            continue;
+        }
+        for (int64_t strip = 0; strip < strips; strip++) {
+            const int64_t first = strip * ATTN_TILE_ROWS, left = size[2] - first;
+            attn_tiles_of_strip(mask + a * stride[0] + b * stride[1] + first * stride[2],
+                                left < ATTN_TILE_ROWS ? left : ATTN_TILE_ROWS, size[3], stride[2], stride[3],
+                                tiles_of_mask + strip * of_strip);
+        }
+    }
+    return 0;
+}
+
+ATTN_API int attn_tiles_check(const struct attn_mask_tiles *table, int rank, const int64_t *shape)
+{
+    int64_t size[ATTN_MASK_AXES];
+    if (!table) return ATTN_EPOINTER;
+    const int error = sizes_of_mask(rank, shape, size);
+    if (error) return error;
+    if ((uintptr_t)table % sizeof(uint64_t)) return ATTN_EALIGN;
+    return table->kind == kind_of_table && memcmp(table->size, size, sizeof size) == 0 ? 0 : ATTN_ETILES;
+}
+
+ATTN_API int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *ancestors, int64_t row, int32_t *depths)
+{
+    if (tokens < 0 || row < tokens) return ATTN_EPROBLEM;
+    if (tokens > 0 && (!parents || !ancestors)) return ATTN_EPOINTER;
+    for (int64_t t = 0; t < tokens; t++)
+        if (parents[t] < -1 || parents[t] >= t) return ATTN_EPROBLEM;
+    for (int64_t t = 0; t < tokens; t++) {
+        const int32_t parent = parents[t];
+        uint8_t *const own = ancestors + t * row;
+        if (parent < 0)
+            memset(own, 0, (size_t)row);
+        else
+            memcpy(own, ancestors + parent * row, (size_t)row);
+        own[t] = 1;
+        if (depths) depths[t] = parent < 0 ? 0 : depths[parent] + 1;
+    }
+    return 0;
 }
 /* Checks the arguments of a call, and finds the places of its arrays. */
 /* The functions that the files of this folder share. The entry points of a kernel are a line each: NAME_forward calls
@@ -5304,7 +5304,8 @@ ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, con
                              const void *params, const void *const *argument, enum array_entry entry, int given)
 {
     if (!problem) return ATTN_EPOINTER;
-    memset(call, 0, offsetof(struct call, array));
+    /* `check` fills in the problem */
+    memset(&call->kernel, 0, offsetof(struct call, array) - offsetof(struct call, kernel));
     call->kernel = kernel;
     call->params = params;
     const int error = check(kernel, problem, given, &call->p);
@@ -5513,12 +5514,11 @@ static int corrects(const struct kernel *kernel)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    static const enum program_role roles[] = {RUN_TERMS, RUN_CORRECT};
-    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
-        if (attn_call_max_bytes(kernel, roles[k], INT64_MAX) > bytes)
-            bytes = attn_call_max_bytes(kernel, roles[k], INT64_MAX);
-    return bytes;
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
+                 terms = kernel->prefix_row ? attn_call_max_bytes(kernel, RUN_TERMS, INT64_MAX) : 0,
+                 correct = corrects(kernel) ? attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX) : 0,
+                 first = terms > correct ? terms : correct;
+    return forward > first ? forward : first;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
@@ -6427,6 +6427,18 @@ struct work {
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 };
 
+static void begin_work(struct work *w, const struct job *job, int64_t jobs, int threads, unsigned char *workspace,
+                       size_t bytes)
+{
+    memset(w, 0, offsetof(struct work, folded));
+    w->job = job;
+    w->jobs = jobs;
+    w->threads = threads;
+    w->workspace = workspace;
+    w->bytes = bytes;
+    if (threads > 1) memset(w->folded, 0, sizeof w->folded); /* a single thread does not read them */
+}
+
 ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
 {
     const struct openmp *const openmp = kernel->openmp;
@@ -6684,7 +6696,8 @@ ATTN_API int attn_call_run(const struct call *call, const struct program *progra
 {
     struct job job = {.call = call, .program = program};
     if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, program), threads);
-    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
+    struct work work;
+    begin_work(&work, &job, 1, threads, workspace, bytes);
     if (program->in_order && call->progress) {
         run_in_order(&work, &job);
         return 0;
@@ -6721,7 +6734,8 @@ ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsi
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
     sort_jobs(job, jobs);
-    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
+    struct work work;
+    begin_work(&work, job, jobs, threads, workspace, bytes);
     in_threads(&work, work_on);
     return 0;
 }
@@ -6807,8 +6821,9 @@ ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, 
 {
     if (!call->kernel->masks) return 0;
     struct job job = {.call = call};
-    struct work work = {.job = &job, .jobs = 1};
+    struct work work;
     double bytes = 0;
+    begin_work(&work, &job, 1, 1, NULL, 0);
     call->mask_tiles = tables;
     set_tiles(call, at);
     for (int k = 0; k < call->kernel->masks; k++) {
