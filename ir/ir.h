@@ -727,6 +727,8 @@ struct range {
     const struct expr *from, *to, *drawn;
 };
 
+#define AHEAD_OF_RESULT (UINT32_C(1) << MAX_OPERANDS)
+
 struct stmt {
     int op; /* an enum loops_op */
     struct stmt *next;
@@ -791,6 +793,9 @@ struct stmt {
     int axes[MAX_RANK];
     /* Used by MAP. If true, exp2 may have low precision, because results are rounded to bf16. */
     bool coarse;
+    /* Used by MAP and COPY. Rows of the caller whose successors, a range later, are prefetched: bit k is for
+       operand k, and AHEAD_OF_RESULT for the first target. (pass/rows_ahead.c) */
+    uint32_t ahead;
     /* Used by DOT of bf16 pairs with FOLD_SET. If not 0, the sum is multiplied by this factor. */
     double times;
     int operands;
@@ -842,6 +847,8 @@ int stmts_touching(const struct stmt *s, int a);
 int64_t stmt_stride(const struct stmt *s);
 /* Returns true if a and b are MAPs over equal axes in equal order, without regions. */
 bool stmt_same_nest(const struct stmt *a, const struct stmt *b);
+/* Whether r is a row of reals of the caller, which a MAP or COPY over tokens and elements reads or sets. */
+bool stmt_reads_row(const struct loops *l, const struct stmt *s, const struct ref *r);
 /* Returns a reference to array a. Its subscripts are the INDEX of each axis of a. */
 struct ref loops_ref(const struct loops *l, int a);
 /* Returns the number of bf16 terms per number. 1 means that numbers are not split. */

@@ -204,6 +204,15 @@ bool stmt_same_nest(const struct stmt *a, const struct stmt *b)
            memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
 }
 
+bool stmt_reads_row(const struct loops *l, const struct stmt *s, const struct ref *r)
+{
+    const struct array *const a = &l->array[r->of];
+    return (s->op == LOOPS_MAP || s->op == LOOPS_COPY) && s->rank == 2 && r->rank > 1 && a->kind != ARRAY_TILE &&
+           a->kind != ARRAY_TABLE && !dtype_is_integer(a->dtype) && !dtype_is_narrow(a->dtype) &&
+           axis_is_sequence(&l->module->axis[s->axes[0]]) && is_constant(l, s->axes[1]) &&
+           ref_uses_axis(r, s->axes[0]) && ref_axis(r, r->rank - 1) == s->axes[1];
+}
+
 int stmts_touching(const struct stmt *s, int a)
 {
     int count = 0;

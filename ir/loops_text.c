@@ -94,6 +94,16 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
     text_add(out, " {");
 }
 
+static void print_ahead(const struct loops *l, const struct stmt *s, struct text *out)
+{
+    if (s->ahead) text_add(out, " ahead");
+    for (int k = 0; k <= s->operands; k++) {
+        if (!(k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT)) continue;
+        text_add(out, " ");
+        print_ref(l, k < s->operands ? &s->operand[k] : &s->assign[0].to, out);
+    }
+}
+
 static void print_map(const struct loops *l, const struct stmt *s, int indent, struct text *out)
 {
     struct text line = {NULL, 0, 0};
@@ -118,6 +128,7 @@ static void print_map(const struct loops *l, const struct stmt *s, int indent, s
         }
         text_add(out, "%*s}", indent, "");
     }
+    print_ahead(l, s, out);
     text_free(&line);
 }
 
@@ -162,6 +173,7 @@ static void print_copy(const struct loops *l, const struct stmt *s, struct text 
     print_ref(l, &s->assign[0].to, out);
     text_add(out, " = ");
     print_ref(l, &s->operand[0], out);
+    print_ahead(l, s, out);
 }
 
 static void print_solve(const struct loops *l, const struct stmt *s, struct text *out)
@@ -386,6 +398,19 @@ static void read_target(struct reader *r, struct assign *a)
     if (reader_take(r, "compensation")) a->compensation = reader_ref(r).of + 1;
 }
 
+static void read_ahead(struct reader *r, struct stmt *s)
+{
+    if (!reader_take(r, "ahead")) return;
+    do {
+        const struct ref row = reader_ref(r);
+        int k = 0;
+        while (k < s->operands && !ref_equal(&s->operand[k], &row)) k++;
+        if (k == s->operands && !ref_equal(&s->assign[0].to, &row))
+            reader_error(r, "the statement neither reads these rows nor sets them");
+        s->ahead |= k < s->operands ? UINT32_C(1) << k : AHEAD_OF_RESULT;
+    } while (reader_at(r, "%"));
+}
+
 static void read_map(struct reader *r, struct stmt *s)
 {
     s->coarse = reader_take(r, "coarse");
@@ -407,6 +432,7 @@ static void read_map(struct reader *r, struct stmt *s)
     reader_expect(r, "}");
     s->operands = r->operands;
     memcpy(s->operand, r->operand, sizeof s->operand);
+    read_ahead(r, s);
 }
 
 static void read_dot(struct reader *r, struct stmt *s)
@@ -438,6 +464,7 @@ static void read_copy(struct reader *r, struct stmt *s)
     s->assign[0].to = reader_ref(r);
     reader_expect(r, "=");
     s->operand[s->operands++] = reader_ref(r);
+    read_ahead(r, s);
 }
 
 static void read_solve(struct reader *r, struct stmt *s)

@@ -266,6 +266,18 @@ static const char *check_unpaired(const struct scope *c, const struct ref *r)
     return a->paired ? complaint(c, "it accesses single elements of %%%s, which is stored in pairs", a->name) : NULL;
 }
 
+/* Checks that `ahead` has only rows of the caller: elements of a constant axis at a token. */
+static const char *check_ahead(const struct scope *c, const struct stmt *s)
+{
+    for (int k = 0; k <= MAX_OPERANDS; k++) {
+        if (!(s->ahead >> k & 1)) continue;
+        const struct ref *const r = k < s->operands ? &s->operand[k] : &s->assign[0].to;
+        if ((k >= s->operands && k < MAX_OPERANDS) || !stmt_reads_row(c->loops, s, r))
+            return "only rows of an array of the caller, at a token, can be read 'ahead'";
+    }
+    return NULL;
+}
+
 static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     const struct allowed allowed = {.operands = s->operands, .index = nest, .ranges = true};
@@ -407,6 +419,7 @@ static const char *check_nest(const struct scope *c, const struct stmt *s)
                         : s->op == LOOPS_DOT   ? check_dot(c, s, nest)
                         : s->op == LOOPS_SOLVE ? check_solve(c, s, nest)
                                                : check_copy(c, s, nest);
+    if (!wrong && s->ahead) wrong = check_ahead(c, s);
     return wrong ? wrong : check_order(c, s);
 }
 

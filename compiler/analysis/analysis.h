@@ -162,6 +162,8 @@ enum prefix_array {
 };
 const char *prefix_array_name(enum prefix_array array);
 enum prefix_array prefix_array_find(const char *name); /* PREFIX_ARRAYS if there is no such array */
+/* Whether the loops of forward compute the prefix sums that they read (pass/lower/chunk_sums.c). */
+bool prefix_sums_are_own(const struct compilation *c);
 /* Computes the arrays of prefix sums for the interpreters, from the inputs `in`. `out` has room for PREFIX_ARRAYS
    tensors. The …_LOW arrays are 0. Returns NULL or an error. */
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,

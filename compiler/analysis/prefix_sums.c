@@ -147,3 +147,12 @@ const char *prefix_tensors(const struct graph *source, const struct problem_size
     }
     return wrong;
 }
+
+bool prefix_sums_are_own(const struct compilation *c)
+{
+    const struct loops *const l = c->loops;
+    if (!program_is_forward(&c->program) || !c->sums) return false;
+    for (int a = 0; a < l->arrays; a++)
+        if (prefix_array_find(l->array[a].name) != PREFIX_ARRAYS && stmts_touching(l->body, a)) return false;
+    return true;
+}

@@ -116,9 +116,7 @@ static void fold_lanes(struct nest *n)
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) append(x, &n->level[k]);
     x->indent += 4;
     for (int k = 0; k < s->operands; k++) {
-        bool again = false;
-        for (int o = 0; o < k; o++) again |= ref_equal(&s->operand[o], &s->operand[k]);
-        const char *const ahead = again ? NULL : emit_row_ahead(x, s, &s->operand[k]);
+        const char *const ahead = emit_row_ahead(x, s, k);
         if (ahead) emit_line(x, "%s", ahead);
     }
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
@@ -539,10 +537,7 @@ void emit_map(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < s->assigns; k++) scalar_count_parents(n, s->assign[k].expr);
     for (int k = 0; k < s->assigns; k++) assign(&map, k);
     for (int k = 0; k < s->operands && map.chains <= 1; k++) {
-        /* A row that is read again has been prefetched by the sum over its elements. */
-        const char *const ahead = stmts_touching(x->l->body, s->operand[k].of) == 1
-                                      ? emit_row_ahead(x, s, &s->operand[k])
-                                      : NULL;
+        const char *const ahead = emit_row_ahead(x, s, k);
         if (ahead) text_add(&n->level[LEVEL_ROW], "%*s%s\n", n->depth[LEVEL_ROW], "", ahead);
     }
     describe(n);

@@ -309,11 +309,9 @@ void emit_dot(struct emitter *x, const struct stmt *s);
 /* Prints a MAP that sums products with decays that differ between elements. Returns false if the MAP has another
    form. (decayed.c) */
 bool emit_decayed(struct emitter *x, const struct stmt *s);
-/* Whether forward computes the prefix sums that it reads. (rows_ahead.c) */
-bool emit_own_sums(const struct compilation *c);
-/* Returns C that prefetches elements of r in the row that is the current number of rows later. Returns NULL if the
-   kernel prefetches no such rows, or r is no row of the caller. (rows_ahead.c) */
-const char *emit_row_ahead(struct emitter *x, const struct stmt *s, const struct ref *r);
+/* Returns C that prefetches elements of operand k, or of the result, in the row that is the current number of rows
+   later. Returns NULL if the statement reads no such rows ahead, or their elements may not be adjacent. (copy.c) */
+const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k);
 /* Prints a SOLVE statement. (solve.c) */
 void emit_solve(struct emitter *x, const struct stmt *s);
 /* Returns the maximum number of lanes of a product into `to` (address.c).

@@ -115,7 +115,7 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     else
         text_add(out, ", .of_pair = %lld", (long long)(c->spec->head_dim + c->spec->value_dim));
     if (visits_by_position(c)) text_add(out, ", .in_keys = 1");
-    if (emit_own_sums(c)) text_add(out, ", .own_sums = 1");
+    if (prefix_sums_are_own(c)) text_add(out, ", .own_sums = 1");
     if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
     if (wanted) text_add(out, ", .wanted = %s", wanted);
     tasks(c, out);

@@ -40,7 +40,8 @@ static int64_t of_versions(const struct versions *list, const struct target *t, 
 
 static bool owns_sums(const struct version *v)
 {
-    return v->c && emit_own_sums(v->c) && (!v->few || emit_own_sums(v->few)) && (!v->heads || emit_own_sums(v->heads));
+    return v->c && prefix_sums_are_own(v->c) && (!v->few || prefix_sums_are_own(v->few)) &&
+           (!v->heads || prefix_sums_are_own(v->heads));
 }
 
 /* Returns the number of keys for which the workspace has prefix sums, or -1 if it has none. */
