@@ -146,6 +146,23 @@ static bool same(const struct expr *a, const struct expr *b)
            a->arg[1] == b->arg[1] && a->arg[2] == b->arg[2];
 }
 
+/* Sets what e stores about all its subexpressions. */
+static void summarise(struct expr *e)
+{
+    _Static_assert(EXPR_OPS <= 64, "expr.ops has a bit for each operation");
+    e->ops = EXPR_BIT(e->op);
+    e->axes = e->op == EXPR_INDEX && e->integer >= 0 && e->integer < MAX_AXES ? UINT32_C(1) << e->integer : 0;
+    e->effort = operation[e->op].effort;
+    e->has_real = e->type == TYPE_REAL;
+    for (int k = 0; k < operation[e->op].arity; k++) {
+        const struct expr *const a = e->arg[k];
+        e->ops |= a->ops;
+        e->axes |= a->axes;
+        e->effort = a->effort > e->effort ? a->effort : e->effort;
+        e->has_real |= a->has_real;
+    }
+}
+
 const struct expr *expr_intern(struct module *m, struct expr e)
 {
     uint64_t hash = (uint64_t)e.op * 31 + (uint64_t)e.integer, bits;
@@ -159,6 +176,7 @@ const struct expr *expr_intern(struct module *m, struct expr e)
     struct expr *made = arena_alloc(m->arena, sizeof *made);
     *made = e;
     made->id = m->exprs++;
+    summarise(made);
     made->next = *chain;
     *chain = made;
     return made;
@@ -424,58 +442,6 @@ const struct expr *expr_with_args(struct module *m, const struct expr *e, const 
     return expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
-static const struct expr *rebuild(struct module *m, const struct expr *e, const struct expr *from,
-                                  const struct expr *to, const struct expr *const *with)
-{
-    if (e == from) return to;
-    if (with && e->op == EXPR_OPERAND) return with[e->integer];
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < operation[e->op].arity; k++) arg[k] = rebuild(m, e->arg[k], from, to, with);
-    return expr_with_args(m, e, arg);
-}
-
-const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to)
-{
-    return rebuild(m, e, from, to, NULL);
-}
-
-const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with)
-{
-    return rebuild(m, e, NULL, NULL, with);
-}
-
-bool expr_uses(const struct expr *e, const struct expr *leaf)
-{
-    if (e == leaf) return true;
-    for (int k = 0; k < operation[e->op].arity; k++)
-        if (expr_uses(e->arg[k], leaf)) return true;
-    return false;
-}
-
-bool expr_has(const struct expr *e, enum expr_op op)
-{
-    if (e->op == op) return true;
-    for (int k = 0; k < operation[e->op].arity; k++)
-        if (expr_has(e->arg[k], op)) return true;
-    return false;
-}
-
-bool expr_has_real(const struct expr *e)
-{
-    if (e->type == TYPE_REAL) return true;
-    for (int k = 0; k < operation[e->op].arity; k++)
-        if (expr_has_real(e->arg[k])) return true;
-    return false;
-}
-
-bool expr_takes(const struct expr *e, enum expr_effort effort)
-{
-    if (operation[e->op].effort >= effort) return true;
-    for (int k = 0; k < operation[e->op].arity; k++)
-        if (expr_takes(e->arg[k], effort)) return true;
-    return false;
-}
-
 /* ---- evaluation ---- */
 
 static int64_t wrap(uint64_t bits)
@@ -681,14 +647,6 @@ bool expr_is_of_ids(enum expr_op op)
 bool expr_is_looked_up(enum expr_op op)
 {
     return expr_is_of_ids(op) || op == EXPR_DRAWN || op == EXPR_RANDOM;
-}
-
-bool expr_reads_ids(const struct expr *e)
-{
-    if (expr_is_of_ids(e->op)) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (expr_reads_ids(e->arg[k])) return true;
-    return false;
 }
 
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),

@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-uint32_t expr_axes(const struct expr *e)
-{
-    if (e->op == EXPR_INDEX) return UINT32_C(1) << e->integer;
-    uint32_t axes = 0;
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= expr_axes(e->arg[k]);
-    return axes;
-}
-
-bool expr_ids_along(const struct expr *e, uint32_t axes)
-{
-    if ((e->op == EXPR_ID || e->op == EXPR_ELEMENT) && expr_axes(e) & axes) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (expr_ids_along(e->arg[k], axes)) return true;
-    return false;
-}
-
 uint32_t ref_axes(const struct ref *r)
 {
     uint32_t axes = 0;

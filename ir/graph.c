@@ -272,34 +272,17 @@ int ref_axis(const struct ref *r, int k)
     return r->sub[k]->op == EXPR_INDEX ? (int)r->sub[k]->integer : -1;
 }
 
-static bool indexes(const struct expr *e, int axis)
-{
-    if (e->op == EXPR_INDEX) return e->integer == axis;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (indexes(e->arg[k], axis)) return true;
-    return false;
-}
-
 bool ref_uses_axis(const struct ref *r, int axis)
 {
     for (int k = 0; k < r->rank; k++)
-        if (indexes(r->sub[k], axis)) return true;
+        if (expr_axes(r->sub[k]) >> axis & 1) return true;
     return false;
 }
 
 bool ref_computes_with(const struct ref *r, int axis)
 {
     for (int k = 0; k < r->rank; k++)
-        if (ref_axis(r, k) < 0 && indexes(r->sub[k], axis)) return true;
-    return false;
-}
-
-bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
-{
-    if (e->op == EXPR_INDEX) return e->integer == axis;
-    if (e->op == EXPR_OPERAND) return ref_uses_axis(&operand[e->integer], axis);
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (expr_uses_axis(e->arg[k], operand, axis)) return true;
+        if (ref_axis(r, k) < 0 && expr_axes(r->sub[k]) >> axis & 1) return true;
     return false;
 }
 

@@ -185,6 +185,12 @@ struct expr {
     /* Used by the operations that expr_id makes. It is the name of the parameter. Equal names have equal pointers. */
     const char *name;
     struct expr *next; /* the next expression in its chain of `module.table` */
+    /* What e or some subexpression of e has: operations and axes whose INDEX occurs (as bits), the highest effort, and
+       real numbers. */
+    uint64_t ops;
+    uint32_t axes;
+    enum expr_effort effort;
+    bool has_real;
 };
 
 /* The memory, axes and expressions that a graph and its loops share. */
@@ -224,11 +230,7 @@ bool expr_rounds(enum expr_op op);     /* true for floor, ceil, round and trunc 
 const char *expr_c_function(enum expr_op op);
 /* Returns true if users may call the operation, by the name expr_c_function(op). */
 bool expr_is_for_users(enum expr_op op);
-/* Returns true if e or a subexpression of it is a real number. */
-bool expr_has_real(const struct expr *e);
 enum expr_effort expr_effort(enum expr_op op);
-/* Returns true if the operation of e, or of a subexpression, costs at least `effort`. */
-bool expr_takes(const struct expr *e, enum expr_effort effort);
 /* Returns the interned expression that equals e. Prefer the builders below. */
 const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders. They fold constants and simplify, for example x + 0 and x * 1. The simplifications hold for finite x. */
@@ -259,9 +261,6 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                            const struct expr *x, const struct expr *to);
 bool expr_is_of_ids(enum expr_op op);    /* true for the operations that expr_id makes */
 bool expr_is_looked_up(enum expr_op op); /* true for these, draws and random numbers */
-bool expr_reads_ids(const struct expr *e);
-/* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
-bool expr_ids_along(const struct expr *e, uint32_t axes);
 /* Returns the name of the first integer parameter in e for which `known` returns false. Returns NULL if there is
    none. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
@@ -295,16 +294,10 @@ double ids_real(struct ids *ids, const char *name, int64_t row, int64_t x);
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
 /* Builds x^power for power >= 0 by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
-/* Returns e with `from` replaced by `to`, simplified. */
-const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
-/* Returns e with EXPR_OPERAND k replaced by with[k], for every k. */
-const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
 /* Returns the derivative of e with respect to a leaf, usually an EXPR_OPERAND. (expr_derivative.c) */
 const struct expr *expr_derivative(struct module *m, const struct expr *e, const struct expr *leaf);
 /* Returns the derivative of e where tangent[k] is that of EXPR_OPERAND k, or NULL if it is 0. */
 const struct expr *expr_tangent(struct module *m, const struct expr *e, const struct expr *const *tangent);
-bool expr_uses(const struct expr *e, const struct expr *leaf);
-bool expr_has(const struct expr *e, enum expr_op op);
 bool expr_is_real(const struct expr *e, double value); /* true if e is the constant `value` */
 
 /* The values of the leaves during evaluation. */
@@ -338,11 +331,81 @@ int ref_axis(const struct ref *r, int k);
 bool ref_uses_axis(const struct ref *r, int axis);
 /* Returns true if a computed subscript, such as i - j + 7, depends on the axis. */
 bool ref_computes_with(const struct ref *r, int axis);
-/* Returns true if e depends on the axis, directly or in a subscript of an operand. */
-bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
 /* SET replaces the old value, SUM adds to it, MAX keeps the larger one. */
 enum fold { FOLD_SET, FOLD_SUM, FOLD_MAX };
+
+/* ---- questions about expressions (expr_query.c). Prefer them to a recursion. An expression is in itself. ---- */
+
+/* An answer about one expression. ANSWER_ARGUMENTS: this expression does not decide, ask its arguments. */
+enum answer { ANSWER_NO, ANSWER_YES, ANSWER_ARGUMENTS };
+typedef enum answer expr_question(const void *of, const struct expr *e);
+/* expr_any returns true if the answer for an expression in e is YES. expr_all returns true if no answer is NO. Without
+   an expression (e is NULL), expr_any returns false and expr_all returns true. */
+bool expr_any(const struct expr *e, expr_question *ask, const void *of);
+bool expr_all(const struct expr *e, expr_question *ask, const void *of);
+/* Visits e, and then the arguments of each expression for which `visit` returns true. */
+typedef bool expr_visit(void *to, const struct expr *e);
+void expr_each(const struct expr *e, expr_visit *visit, void *to);
+/* Returns the union of the bits of the expressions in e, such as axes. If `bits` sets *arguments to false, the
+   arguments of this expression do not count. */
+typedef uint32_t expr_bits_of(const void *of, const struct expr *e, bool *arguments);
+uint32_t expr_bits(const struct expr *e, expr_bits_of *bits, const void *of);
+/* Return e with other parts, simplified.
+   - expr_map asks from the root. `rewrite` returns what replaces an expression, or NULL if only its arguments change.
+   - expr_map_up asks from the leaves. `rewrite` gets an expression whose arguments are rewritten. It returns what
+     replaces the expression, or NULL to keep it. */
+typedef const struct expr *expr_rewrite(void *of, const struct expr *e);
+const struct expr *expr_map(struct module *m, const struct expr *e, expr_rewrite *rewrite, void *of);
+const struct expr *expr_map_up(struct module *m, const struct expr *e, expr_rewrite *rewrite, void *of);
+/* Returns e with `from` replaced by `to`. */
+const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
+/* Returns e with EXPR_OPERAND k replaced by with[k], for every k. */
+const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
+
+/* These questions need no walk, but expr_uses. */
+#define EXPR_BIT(op) (UINT64_C(1) << (op))
+static inline bool expr_has(const struct expr *e, enum expr_op op)
+{
+    return e->ops >> op & 1;
+}
+/* Returns true if e has one of the operations, which are EXPR_BITs. */
+static inline bool expr_has_one(const struct expr *e, uint64_t ops)
+{
+    return (e->ops & ops) != 0;
+}
+/* Returns the axes whose INDEX occurs, as bits. */
+static inline uint32_t expr_axes(const struct expr *e)
+{
+    return e->axes;
+}
+static inline bool expr_has_real(const struct expr *e) /* true if e or a part of it is real */
+{
+    return e->has_real;
+}
+/* Returns true if an operation of e costs at least `effort`. */
+static inline bool expr_takes(const struct expr *e, enum expr_effort effort)
+{
+    return e->effort >= effort;
+}
+bool expr_reads_ids(const struct expr *e);
+bool expr_uses(const struct expr *e, const struct expr *part); /* true if `part` is in e */
+/* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
+bool expr_ids_along(const struct expr *e, uint32_t axes);
+/* Returns true if e depends on the axis, directly or in a subscript of an operand. */
+bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
+
+/* A term of a sum, added or subtracted. */
+struct expr_term {
+    const struct expr *e;
+    bool minus;
+};
+/* These functions write e as a sum of terms, or as a product of factors, from left to right. They return the number of
+   terms or factors, or -1 if there are more than `max`. */
+int expr_terms(const struct expr *e, struct expr_term *term, int max);
+int expr_factors(const struct expr *e, const struct expr **factor, int max);
+/* Writes e as slope * INDEX(axis) + rest, where neither has this INDEX. Returns false if e is not linear. */
+bool expr_linear(struct module *m, const struct expr *e, int axis, const struct expr **slope, const struct expr **rest);
 
 /* ---- text and checks of expressions, for both IRs (expr_text.c, expr_verify.c) ---- */
 
@@ -401,8 +464,7 @@ void reader_axis_lines(struct reader *r);
 void axis_lines_print(const struct module *m, struct text *out);
 void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
 
-/* Returns the axes whose INDEX occurs, as bits. */
-uint32_t expr_axes(const struct expr *e);
+/* Returns the axes whose INDEX occurs in the subscripts, as bits. */
 uint32_t ref_axes(const struct ref *r);
 /* The leaves that an expression may have, depending on its use. */
 struct allowed {
