@@ -52,20 +52,6 @@ struct stmt *stmt_new(struct loops *l, int op)
     return s;
 }
 
-struct stmt *stmts_copy(struct loops *l, const struct stmt *s, const struct stmt *end)
-{
-    struct stmt *first = NULL, **last = &first;
-    for (; s != end; s = s->next) {
-        struct stmt *copy = stmt_new(l, s->op);
-        *copy = *s;
-        copy->next = NULL;
-        copy->body = stmts_copy(l, s->body, NULL);
-        *last = copy;
-        last = &copy->next;
-    }
-    return first;
-}
-
 struct loops *loops_copy(const struct loops *l)
 {
     struct loops *copy = loops_new(l->module);
@@ -211,11 +197,4 @@ bool stmt_reads_row(const struct loops *l, const struct stmt *s, const struct re
            a->kind != ARRAY_TABLE && !dtype_is_integer(a->dtype) && !dtype_is_narrow(a->dtype) &&
            axis_is_sequence(&l->module->axis[s->axes[0]]) && is_constant(l, s->axes[1]) &&
            ref_uses_axis(r, s->axes[0]) && ref_axis(r, r->rank - 1) == s->axes[1];
-}
-
-int stmts_touching(const struct stmt *s, int a)
-{
-    int count = 0;
-    for (; s; s = s->next) count += s->body ? stmts_touching(s->body, a) : stmt_touches(s, a);
-    return count;
 }

@@ -505,7 +505,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
 static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
 {
     struct stmt *first = NULL, **last = &first;
-    if (++r->depth > 200) reader_error(r, "statements are nested too deeply");
+    if (++r->depth > MAX_NEST) reader_error(r, "statements are nested too deeply");
     while (!r->failed && !reader_at(r, end)) {
         int op = 0;
         while (op < OPS && !reader_take(r, op_name[op])) op++;

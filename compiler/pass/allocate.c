@@ -116,13 +116,12 @@ static int64_t lowest(const struct placing *x, const int64_t *bytes, int a)
     return offset;
 }
 
-static bool is_compensation(const struct stmt *s, int a)
+static bool is_compensation(const struct loops *l, int a)
 {
-    for (; s; s = s->next) {
-        if (is_compensation(s->body, a)) return true;
+    struct stmts w = {.list = l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));)
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].compensation == a + 1) return true;
-    }
     return false;
 }
 
@@ -133,7 +132,7 @@ static void place_shared(struct loops *l, const int64_t *bytes, bool compensatio
     for (int a = 0; a < l->arrays; a++) {
         struct array *const array = &l->array[a];
         if (array->kind != ARRAY_TILE || has_place(l, a) || array->offset >= 0 ||
-            is_compensation(l->body, a) != compensations)
+            is_compensation(l, a) != compensations)
             continue;
         int64_t *const end = array->shared ? &l->shared : &l->slot;
         array->offset = *end;

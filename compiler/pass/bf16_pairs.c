@@ -254,40 +254,30 @@ static bool fills_tiles(struct stmt *const *loops, int depth, const struct matri
    precision, as in forward. */
 static void sum_as_rounded(const struct loops *l, struct stmt *body)
 {
-    for (struct stmt *s = body; s; s = s->next) {
-        if (s->op == LOOPS_FOR) sum_as_rounded(l, s->body);
+    struct stmts w = {.list = body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SUM || s->rank != 2) continue;
         const struct expr *e = s->assign[0].expr;
         if (e->op != EXPR_OPERAND)
             s->coarse = never_negative(NULL, s, e, NULL);
         else if (l->array[s->operand[e->integer].of].kind == ARRAY_TILE &&
-                 holds_weights(body, s, &s->operand[e->integer]))
-            make_coarse(body, s, s->operand[e->integer].of, false);
-    }
-}
-
-static void walk(struct loops *l, struct stmt **body, struct stmt **loops, int depth, const struct matrix_unit *unit,
-                 bool gradients)
-{
-    for (struct stmt **at = body; *at; at = &(*at)->next) {
-        struct stmt *s = *at;
-        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
-            loops[depth] = s;
-            walk(l, &s->body, loops, depth + 1, unit, gradients);
-        }
-        const struct matrix_unit *used = unit && fills_tiles(loops, depth, unit) ? unit : NULL;
-        if (s->op == LOOPS_DOT && !pair_inputs(l, s, loops, depth, used) &&
-            ((gradients && pair_across(l, at, loops, depth, used)) ||
-             pair_weights(l, *body, at, loops, depth, used, gradients)))
-            at = &(*at)->next;
+                 holds_weights(stmts_first(&w), s, &s->operand[e->integer]))
+            make_coarse(stmts_first(&w), s, s->operand[e->integer].of, false);
     }
 }
 
 void pass_bf16_pairs(struct compilation *c)
 {
-    struct stmt *loops[MAX_LOOPS] = {NULL};
+    struct loops *const l = c->loops;
+    const bool gradients = program_has_weight_gradients(&c->program), tiles = multiplies_tiles(c);
     if (!multiplies_bf16(c)) return;
-    walk(c->loops, &c->loops->body, loops, 0, multiplies_tiles(c) ? &c->target->matrix : NULL,
-         program_has_weight_gradients(&c->program));
+    struct stmts w = {.place = &l->body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
+        const struct matrix_unit *unit = tiles && fills_tiles(w.loop, w.loops, &c->target->matrix) ? &c->target->matrix
+                                                                                                   : NULL;
+        if (s->op == LOOPS_DOT && !pair_inputs(l, s, w.loop, w.loops, unit) &&
+            !(gradients && pair_across(l, w.at, w.loop, w.loops, unit)))
+            pair_weights(l, stmts_first(&w), w.at, w.loop, w.loops, unit, gradients);
+    }
     if (program_recomputes_saved(&c->program)) sum_as_rounded(c->loops, c->loops->body);
 }

@@ -146,21 +146,13 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
             l->array[a].held = tiles;
 }
 
-static void walk(struct loops *l, struct stmt *s, int64_t queries)
-{
-    for (; s; s = s->next) {
-        if (s->op != LOOPS_FOR) continue;
-        if (s->parallel && axis_is_sequence(&l->module->axis[s->axis]))
-            make_block(l, s, queries);
-        else
-            walk(l, s->body, queries);
-    }
-}
-
 void pass_block_queries(struct compilation *c)
 {
     const int64_t queries = c->program.linear                 ? 0
                             : loops_on_matrix_units(c->loops) ? c->target->matrix.block
                                                               : c->tiling.block_q;
-    if (queries) walk(c->loops, c->loops->body, queries);
+    struct stmts w = {.list = queries ? c->loops->body : NULL};
+    for (struct stmt *s; (s = stmts_next(&w));)
+        if ((w.skip = s->parallel && axis_is_sequence(&c->loops->module->axis[s->axis])))
+            make_block(c->loops, s, queries);
 }

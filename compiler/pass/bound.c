@@ -128,23 +128,14 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     if (condition->where || condition->ranges) guard(l, &s->body, s->where, condition);
 }
 
-/* Limits the loops in list s and its bodies. `single`: the axes of the loops around s that have one index at a
-   time, as bits. 0: not needed. */
-static void walk(struct loops *l, struct stmt *s, bool exact, uint32_t single)
+/* Returns the axes of the loops around the statement that have one index at a time, as bits. */
+static uint32_t single_around(const struct stmts *w)
 {
-    for (; s; s = s->next) {
-        if (s->op == LOOPS_FOR && s->where) limit(l, s, single);
-        const bool one = exact && s->op == LOOPS_FOR && s->step == 1 && !s->period && !s->window;
-        walk(l, s->body, exact, one ? single | UINT32_C(1) << s->axis : single);
-    }
-}
-
-static struct stmt *loop_over(struct stmt *s, int axis, bool window)
-{
-    struct stmt *found = NULL;
-    for (; s && !found; s = s->next)
-        found = s->op == LOOPS_FOR && (window ? s->window : s->axis == axis) ? s : loop_over(s->body, axis, window);
-    return found;
+    uint32_t single = 0;
+    for (int k = 0; k < w->loops; k++)
+        if (w->loop[k]->step == 1 && !w->loop[k]->period && !w->loop[k]->window)
+            single |= UINT32_C(1) << w->loop[k]->axis;
+    return single;
 }
 
 /* Whether e depends on the current ranges inside a sequence. */
@@ -159,9 +150,7 @@ static bool varies(const struct expr *e)
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;
-    struct stmt *const window = loop_over(l->body, 0, true), *const keys = window
-                                                                               ? loop_over(window->body, stream, false)
-                                                                               : NULL;
+    struct stmt *const window = stmts_window(l->body), *const keys = window ? stmts_loop(window->body, stream) : NULL;
     if (!keys || keys->ranges || keys->from->op != EXPR_MAX) return;
     const struct expr *const first = keys->from->arg[1];
     if (varies(first)) return;
@@ -172,7 +161,9 @@ static void skip_chunks(struct loops *l, int stream)
 void bound_loops(const struct compilation *c, struct loops *l)
 {
     struct roles roles;
-    walk(l, l->body, c->program.by_heads, 0);
+    struct stmts w = {.list = l->body};
+    for (struct stmt *s; (s = stmts_next(&w));)
+        if (s->op == LOOPS_FOR && s->where) limit(l, s, c->program.by_heads ? single_around(&w) : 0);
     if (c->program.few && !roles_of(c->graph, 0, &roles)) skip_chunks(l, roles.stream);
 }
 

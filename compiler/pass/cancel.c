@@ -129,15 +129,7 @@ static bool cancel(struct loops *l, struct stmt **at)
     return true;
 }
 
-static void walk(struct loops *l, struct stmt **at)
-{
-    while (*at) {
-        walk(l, &(*at)->body);
-        if (!cancel(l, at)) at = &(*at)->next;
-    }
-}
-
 void pass_cancel(struct compilation *c)
 {
-    walk(c->loops, &c->loops->body);
+    stmts_rewrite(&c->loops->body, cancel, c->loops);
 }

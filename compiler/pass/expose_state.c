@@ -11,45 +11,20 @@
 
 #include <string.h>
 
-/* Removes the assignments to kept tiles from list s, and then statements without effect. The result serves a chunk
-   that is not full. Returns the list. */
-static struct stmt *without_kept(const struct loops *l, struct stmt *s)
+static bool not_kept(const void *of, const struct stmt *s, const struct assign *a)
 {
-    struct stmt *first = s, **at = &first;
-    for (; (s = *at);) {
-        int kept = 0;
-        for (int k = 0; k < s->assigns; k++)
-            if (!l->array[s->assign[k].to.of].kept) s->assign[kept++] = s->assign[k];
-        s->assigns = kept;
-        s->body = without_kept(l, s->body);
-        if (!kept && !s->body)
-            *at = s->next;
-        else
-            at = &s->next;
-    }
-    return first;
-}
-
-/* Returns a copy of list s with its bodies. */
-static struct stmt *copy_of(struct loops *l, const struct stmt *s)
-{
-    struct stmt *first = NULL, **at = &first;
-    for (; s; s = s->next, at = &(*at)->next) {
-        *at = stmt_new(l, s->op);
-        **at = *s;
-        (*at)->body = copy_of(l, s->body);
-        (*at)->next = NULL;
-    }
-    return first;
+    const struct loops *const l = of;
+    (void)s;
+    return !l->array[a->to.of].kept;
 }
 
 /* Splits `fold`, a loop over chunks, at chunk number `full`. Chunks from `full` on are not added to the state. */
 static void fold_full(struct loops *l, struct stmt *fold, const struct expr *full)
 {
     struct module *const m = l->module;
-    struct stmt *const open = copy_of(l, fold);
+    struct stmt *const open = stmts_copy(l, fold, fold->next);
     open->next = fold->next;
-    open->body = without_kept(l, open->body);
+    stmts_keep_assigns(&open->body, not_kept, l);
     open->from = expr_make(m, EXPR_MAX, fold->from, full, NULL);
     fold->to = expr_make(m, EXPR_MIN, fold->to, full, NULL);
     fold->next = open;
@@ -58,11 +33,9 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
 /* Limits loops over keys in list s to full chunks of `length` keys. */
 static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
 {
-    for (; s; s = s->next) {
+    for (struct stmts w = {.list = s}; (s = stmts_next(&w));)
         if (s->op == LOOPS_FOR && s->axis == stream)
             s->to = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, s->to, length, NULL), length, NULL);
-        sum_full(m, s->body, stream, length);
-    }
 }
 
 /* Finds the assignment in list s that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
@@ -106,20 +79,6 @@ static void place_kept(struct compilation *c, const struct stmt *folds)
         l->array[a].offset = l->kept;
         l->kept += padded_tile(&l->array[a], LINE / dtype_bytes(l->array[a].dtype));
     }
-}
-
-static struct stmt *window_of(struct stmt *s)
-{
-    struct stmt *found = NULL;
-    for (; s && !found; s = s->next) found = s->op == LOOPS_FOR && s->window ? s : window_of(s->body);
-    return found;
-}
-
-static bool has_loop(const struct stmt *s, int axis)
-{
-    bool has = false;
-    for (; s && !has; s = s->next) has = (s->op == LOOPS_FOR && s->axis == axis) || has_loop(s->body, axis);
-    return has;
 }
 
 /* ---- adding one state to another ---- */
@@ -175,15 +134,12 @@ static void without_unread(const struct loops *l, struct stmt *first)
     }
 }
 
-/* Returns the loop that directly contains `window`, or NULL. */
-static struct stmt *head_around(struct stmt *s, const struct stmt *window)
+/* Returns the loop that directly contains `window`. */
+static struct stmt *head_around(const struct loops *l, const struct stmt *window)
 {
-    struct stmt *found = NULL;
-    for (; s && !found; s = s->next) {
-        for (const struct stmt *t = s->body; t && !found; t = t->next) found = t == window ? s : NULL;
-        if (!found) found = head_around(s->body, window);
-    }
-    return found;
+    struct stmts w = {.list = l->body};
+    while (stmts_next(&w) != window) continue;
+    return w.around[w.depth - 1];
 }
 
 /* Reduces a head's program to its folds, which add a second state. The slots become tiles of the second state. */
@@ -208,14 +164,6 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
 
 /* ---- the states of a SOLVE: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
 
-/* Returns the loop along `axis` in list s and its bodies, or NULL. */
-static struct stmt *loop_along(struct stmt *s, int axis)
-{
-    struct stmt *found = NULL;
-    for (; s && !found; s = s->next) found = s->op == LOOPS_FOR && s->axis == axis ? s : loop_along(s->body, axis);
-    return found;
-}
-
 /* Places the states of the SOLVE in the caller's state. A second state has the same layout. */
 static void place_states(struct loops *l)
 {
@@ -231,12 +179,12 @@ static void place_states(struct loops *l)
     }
 }
 
-/* Places the solutions of list s after the states. */
-static void place_solutions(struct loops *l, const struct stmt *s)
+/* Places the solutions after the states. */
+static void place_solutions(struct loops *l)
 {
     enum { LINE = 64 };
-    for (; s; s = s->next) {
-        place_solutions(l, s->body);
+    const struct stmt *s;
+    for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));) {
         struct array *const solution = s->op == LOOPS_SOLVE ? &l->array[s->assign[0].to.of] : NULL;
         if (!solution) continue;
         solution->solved = true;
@@ -286,8 +234,8 @@ static void expose_corrected(struct compilation *c, int stream)
     struct module *const m = l->module;
     place_states(l);
     if (program_folds_states(&c->program)) return;
-    place_solutions(l, l->body);
-    struct stmt *const chunks = loop_along(l->body, stream), **adds = &chunks->body;
+    place_solutions(l);
+    struct stmt *const chunks = stmts_loop(l->body, stream), **adds = &chunks->body;
     while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
     struct stmt *const full = stmt_new(l, LOOPS_IF);
     full->where = expr_make(m, EXPR_LE, expr_int(m, chunks->step),
@@ -311,16 +259,16 @@ void pass_expose_state(struct compilation *c)
         expose_corrected(c, roles.stream);
         return;
     }
-    struct stmt *const window = window_of(l->body), *queries = window ? window->body : NULL;
+    struct stmt *const window = stmts_window(l->body), *queries = window ? window->body : NULL;
     while (queries && queries->next) queries = queries->next;
-    if (!queries || queries == window->body || !has_loop(queries->body, roles.lane)) return; /* no state is carried */
+    if (!queries || queries == window->body || !stmts_loop(queries->body, roles.lane)) return; /* no state is carried */
     for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
     const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
                              *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
     place_kept(c, window->body->next);
     c->state.chunk = length->integer;
     if (program_folds_states(&c->program)) {
-        keep_folds(l, head_around(l->body, window), window->body->next, queries);
+        keep_folds(l, head_around(l, window), window->body->next, queries);
         return;
     }
     sum_full(m, window->body->body, roles.stream, length);

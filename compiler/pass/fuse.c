@@ -13,19 +13,6 @@ static bool first_sets(const struct stmt *s, int a)
     return true;
 }
 
-static void rename_array(struct stmt *s, int from, int to)
-{
-    for (; s; s = s->next) {
-        for (int k = 0; k < s->operands; k++)
-            if (s->operand[k].of == from) s->operand[k].of = to;
-        for (int k = 0; k < s->assigns; k++) {
-            if (s->assign[k].to.of == from) s->assign[k].to.of = to;
-            if (s->assign[k].compensation == from + 1) s->assign[k].compensation = to + 1;
-        }
-        rename_array(s->body, from, to);
-    }
-}
-
 static bool same_shape(const struct array *a, const struct array *b)
 {
     if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->shared || b->shared || a->solved || b->solved ||
@@ -60,7 +47,7 @@ static void lend(struct loops *l, struct stmt *body, struct stmt *s)
         struct stmt *first = body;
         while (!stmt_touches(first, to)) first = first->next;
         if (first != s) continue;
-        rename_array(l->body, to, from);
+        stmts_rename(l->body, to, from);
         return;
     }
 }
@@ -192,7 +179,7 @@ static void drop_unused(struct loops *l)
     int kept = 0;
     for (int a = 0; a < l->arrays; a++) {
         if (stmts_touching(l->body, a) == 0 && !array_is_named(&l->array[a])) continue;
-        if (kept != a) rename_array(l->body, a, kept);
+        if (kept != a) stmts_rename(l->body, a, kept);
         l->array[kept++] = l->array[a];
     }
     l->arrays = kept;

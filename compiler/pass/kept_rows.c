@@ -16,9 +16,11 @@ static int factor_in(const struct stmt *s, const struct expr *e, int own)
     return ref_uses_axis(r, s->axes[0]) && !ref_uses_axis(r, s->axes[1]) ? factor : -1;
 }
 
-/* Makes `dot` do what `map` does, if they have this form. */
-static bool take_map(const struct loops *l, const struct stmt *map, struct stmt *dot)
+/* If the map at *at and the product after it have this form, makes the product do both. */
+static bool take_map(struct loops *l, struct stmt **at)
 {
+    const struct stmt *const map = *at;
+    struct stmt *const dot = map->next;
     if (map->op != LOOPS_MAP || !dot || dot->op != LOOPS_DOT || map->where || map->rank != 2 ||
         map->axes[0] != dot->axes[0] || map->axes[1] != dot->axes[1] || map->assigns != 1 ||
         map->assign[0].fold != FOLD_SET || dot->assign[0].fold != FOLD_SUM || dot->assign[0].compensation ||
@@ -33,23 +35,13 @@ static bool take_map(const struct loops *l, const struct stmt *map, struct stmt 
         if (kept < 0 || lost < 0) return false;
         dot->operand[dot->operands++] = map->operand[kept];
         dot->operand[dot->operands++] = map->operand[lost];
+        *at = dot;
         return true;
     }
     return false;
 }
 
-static void walk(const struct loops *l, struct stmt **at)
-{
-    while (*at) {
-        walk(l, &(*at)->body);
-        if (take_map(l, *at, (*at)->next))
-            *at = (*at)->next;
-        else
-            at = &(*at)->next;
-    }
-}
-
 void pass_kept_rows(struct compilation *c)
 {
-    walk(c->loops, &c->loops->body);
+    stmts_rewrite(&c->loops->body, take_map, c->loops);
 }

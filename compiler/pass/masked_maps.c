@@ -127,28 +127,20 @@ static const struct expr *shown(const struct loops *l, const struct ref *r)
 }
 
 /* Returns the copy that sets the tile, if no other statement does. */
-static const struct stmt *copy_to(const struct stmt *s, int tile, int *writers)
+static const struct stmt *copy_to(const struct loops *l, int tile)
 {
-    const struct stmt *copy = NULL;
-    for (; s; s = s->next) {
-        const struct stmt *const inner = copy_to(s->body, tile, writers);
-        if (inner) copy = inner;
-        for (int k = 0; k < s->assigns; k++) {
-            if (s->assign[k].to.of != tile) continue;
-            ++*writers;
-            if (s->op == LOOPS_COPY) copy = s;
-        }
-    }
-    return *writers == 1 ? copy : NULL;
+    const struct stmt *s;
+    struct stmts w = {.list = l->body};
+    while ((s = stmts_next(&w)) && !stmt_writes(s, tile)) continue;
+    return s && s->op == LOOPS_COPY && stmts_writing(l->body, tile) == 1 ? s : NULL;
 }
 
 /* Sets *source to the element of a parameter that r reads, itself or in a copy. Returns false if it reads none. */
 static bool source_of(const struct loops *l, const struct ref *r, struct ref *source)
 {
-    int writers = 0;
     *source = *r;
     if (l->array[r->of].kind == ARRAY_PARAM) return true;
-    const struct stmt *const copy = l->array[r->of].kind == ARRAY_TILE ? copy_to(l->body, r->of, &writers) : NULL;
+    const struct stmt *const copy = l->array[r->of].kind == ARRAY_TILE ? copy_to(l, r->of) : NULL;
     if (!copy || copy->assign[0].to.rank != r->rank) return false;
     *source = copy->operand[0];
     for (int k = 0; k < r->rank; k++) {
@@ -195,26 +187,12 @@ static void compare_operands(struct loops *l, struct stmt *s)
     }
 }
 
-static void walk(struct loops *l, struct stmt **body)
-{
-    for (struct stmt **at = body; *at;) {
-        walk(l, &(*at)->body);
-        if (!merge_around_mask(l, at)) at = &(*at)->next;
-    }
-}
-
-static void compare_all(struct loops *l, struct stmt *s)
-{
-    for (; s; s = s->next) {
-        if (s->op == LOOPS_MAP) compare_operands(l, s);
-        compare_all(l, s->body);
-    }
-}
-
 void pass_masked_maps(struct compilation *c)
 {
-    walk(c->loops, &c->loops->body);
+    stmts_rewrite(&c->loops->body, merge_around_mask, c->loops);
     bool hides = false;
     for (int a = 0; a < c->loops->arrays; a++) hides |= c->loops->array[a].hides;
-    if (hides) compare_all(c->loops, c->loops->body);
+    struct stmts w = {.list = hides ? c->loops->body : NULL};
+    for (struct stmt *s; (s = stmts_next(&w));)
+        if (s->op == LOOPS_MAP) compare_operands(c->loops, s);
 }

@@ -50,10 +50,10 @@ static bool never_negative(struct states *x, const struct stmt *s, const struct 
     }
 }
 
-static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
+static bool writes_none_negative(struct states *x, int a)
 {
-    for (; s; s = s->next) {
-        if (!writes_none_negative(x, s->body, a)) return false;
+    struct stmts w = {.list = x->l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));)
         for (int k = 0; k < s->assigns; k++) {
             if (s->assign[k].to.of != a) continue;
             if (s->op == LOOPS_MAP ? !never_negative(x, s, s->assign[k].expr, NULL)
@@ -61,7 +61,6 @@ static bool writes_none_negative(struct states *x, const struct stmt *s, int a)
                                          (s->op == LOOPS_DOT && !none_negative(x, s->operand[1].of)))
                 return false;
         }
-    }
     return true;
 }
 
@@ -72,7 +71,7 @@ static bool none_negative(struct states *x, int a)
     if (x->l->array[a].kind != ARRAY_TILE) return false;
     if (x->assumed[a]) return true;
     x->assumed[a] = true;
-    return writes_none_negative(x, x->l->body, a);
+    return writes_none_negative(x, a);
 }
 
 static void find_signs(struct states *x)
@@ -91,11 +90,11 @@ static bool of_sequence(const struct loops *l, int axis)
 /* Whether operands of one kind are never negative. Sets *any if there are such operands.
    - with `pairs`: weights that are multiplied with values
    - without `pairs`: features that are multiplied with a state */
-static bool weights_non_negative(const struct states *x, const struct stmt *s, bool pairs, bool *any)
+static bool weights_non_negative(const struct states *x, bool pairs, bool *any)
 {
     bool non_negative = true;
-    for (; s; s = s->next) {
-        non_negative &= weights_non_negative(x, s->body, pairs, any);
+    struct stmts w = {.list = x->l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));) {
         if (s->op != LOOPS_DOT || x->l->array[s->operand[1].of].kind != ARRAY_TILE) continue;
         if (!of_sequence(x->l, s->axes[1]) || of_sequence(x->l, s->axes[0]) || of_sequence(x->l, s->axis) != pairs)
             continue;
@@ -108,10 +107,10 @@ static bool weights_non_negative(const struct states *x, const struct stmt *s, b
 
 /* Whether a statement sums weights of both signs per row. If such a sum divides the row, the row is sensitive to
    errors. */
-static bool sums_signed(const struct states *x, const struct stmt *s)
+static bool sums_signed(const struct states *x)
 {
-    for (; s; s = s->next) {
-        if (sums_signed(x, s->body)) return true;
+    struct stmts w = {.list = x->l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));) {
         if (s->op != LOOPS_MAP || s->rank != 2 || !of_sequence(x->l, s->axes[0]) || !of_sequence(x->l, s->axes[1]))
             continue;
         for (int k = 0; k < s->assigns; k++)
@@ -136,20 +135,20 @@ static int power_of(const struct states *x, const struct stmt *s, const struct e
     return e->op == EXPR_SQRT ? (power + 1) / 2 : power;
 }
 
-/* Finds the highest power of dot's result in each array that later statements write. *after: the walk has passed
-   `dot`. */
-static void raise_powers(struct states *x, const struct stmt *s, const struct stmt *dot, bool *after)
+/* Finds the highest power of dot's result in each array that later statements write. */
+static void raise_powers(struct states *x, const struct stmt *dot)
 {
-    for (; s; s = s->next) {
-        raise_powers(x, s->body, dot, after);
-        for (int k = 0; k < s->assigns && *after; k++) {
+    bool after = false;
+    struct stmts w = {.list = x->l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));) {
+        for (int k = 0; k < s->assigns && after; k++) {
             int *const power = &x->power[s->assign[k].to.of];
             const int made = s->op == LOOPS_MAP   ? power_of(x, s, s->assign[k].expr)
                              : s->op == LOOPS_DOT ? x->power[s->operand[0].of] + x->power[s->operand[1].of]
                                                   : x->power[s->operand[0].of];
             if (s->assign[k].fold == FOLD_SET || made > *power) *power = made;
         }
-        *after |= s == dot;
+        after |= s == dot;
     }
 }
 
@@ -158,10 +157,10 @@ static bool is_raised(struct states *x, const struct stmt *dot)
 {
     /* The number includes the copies made for other products. */
     const size_t size = (size_t)x->l->arrays * sizeof *x->power;
-    bool after = false, raised = false;
+    bool raised = false;
     x->power = memset(arena_alloc(x->l->module->arena, size), 0, size);
     x->power[dot->assign[0].to.of] = 1;
-    raise_powers(x, x->l->body, dot, &after);
+    raise_powers(x, dot);
     for (int a = 0; a < x->l->arrays; a++) raised |= x->power[a] > 1;
     return raised;
 }
@@ -191,13 +190,6 @@ static int place_of(const struct ref *r, int axis)
     return -1;
 }
 
-static bool written_in(const struct stmt *s, int a)
-{
-    for (; s; s = s->next)
-        if (stmt_writes(s, a) || written_in(s->body, a)) return true;
-    return false;
-}
-
 /* Returns the statement after which tile a is copied for `dot`: the last statement before `dot` that writes a, in
    the innermost list. Returns NULL if there is none, or if a later statement writes a. */
 static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
@@ -205,8 +197,8 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
     for (int d = depth; d >= 0; d--) {
         struct stmt *last = NULL, *s = d > 0 ? loops[d - 1]->body : l->body, *end = d == depth ? dot : loops[d];
         for (; s != end; s = s->next)
-            if (stmt_writes(s, a) || written_in(s->body, a)) last = s;
-        if (written_in(end->next, a)) return NULL;
+            if (stmt_writes(s, a) || stmts_writing(s->body, a)) last = s;
+        if (stmts_writing(end->next, a)) return NULL;
         while (last && last->next != end && last->next->op == LOOPS_MAP)
             last = last->next; /* the fuse pass merges these maps */
         if (last) return last;
@@ -370,21 +362,16 @@ static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, 
     pad_result(l, dot, unit);
 }
 
-static void walk(struct states *x, struct stmt **body, struct stmt **loops, int depth)
+static void pair_products(struct states *x)
 {
-    for (struct stmt **at = body; *at; at = &(*at)->next) {
-        struct stmt *s = *at;
-        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
-            loops[depth] = s;
-            walk(x, &s->body, loops, depth + 1);
-        }
+    struct stmts w = {.place = &x->l->body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
         if (s->op != LOOPS_DOT) continue;
         const bool paired = !of_sequence(x->l, s->axes[0]) && s->where && x->none_is_negative &&
-                            gains(x, s, loops, depth, 1) &&
-                            pair_weights(x->l, *body, at, loops, depth, &x->target->matrix, true);
-        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, loops, depth, &x->target->matrix)))
-            pair_state(x, s, loops, depth);
-        while (*at != s) at = &(*at)->next;
+                            gains(x, s, w.loop, w.loops, 1) &&
+                            pair_weights(x->l, stmts_first(&w), w.at, w.loop, w.loops, &x->target->matrix, true);
+        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, w.loop, w.loops, &x->target->matrix)))
+            pair_state(x, s, w.loop, w.loops);
     }
 }
 
@@ -399,7 +386,6 @@ const char *knob_units(const struct knob_case *x, struct tune_knob *knob)
 void pass_matrix_states(struct compilation *c)
 {
     struct states x = {.l = c->loops, .target = c->target};
-    struct stmt *loops[MAX_LOOPS] = {NULL};
     bool any = false;
     if (!multiplies_states(c)) return;
     struct arena *arena = c->loops->module->arena;
@@ -407,7 +393,7 @@ void pass_matrix_states(struct compilation *c)
     x.assumed = arena_alloc(arena, (size_t)x.arrays * sizeof *x.assumed);
     x.non_negative = arena_alloc(arena, (size_t)x.arrays * sizeof *x.non_negative);
     find_signs(&x);
-    x.none_is_negative = weights_non_negative(&x, c->loops->body, true, &any);
-    if (!any) x.none_is_negative = weights_non_negative(&x, c->loops->body, false, &any) && any;
-    if (x.none_is_negative || !sums_signed(&x, c->loops->body)) walk(&x, &c->loops->body, loops, 0);
+    x.none_is_negative = weights_non_negative(&x, true, &any);
+    if (!any) x.none_is_negative = weights_non_negative(&x, false, &any) && any;
+    if (x.none_is_negative || !sums_signed(&x)) pair_products(&x);
 }

@@ -47,15 +47,9 @@ static const struct expr *used_by(const struct loops *l, const struct stmt *s)
                : NULL;
 }
 
-static void walk(const struct loops *l, struct stmt *s)
-{
-    for (; s; s = s->next) {
-        walk(l, s->body);
-        if (sums_decayed(l, s)) s->where = used_by(l, s);
-    }
-}
-
 void pass_needed_pairs(struct compilation *c)
 {
-    walk(c->loops, c->loops->body);
+    struct stmts w = {.list = c->loops->body};
+    for (struct stmt *s; (s = stmts_next(&w));)
+        if (sums_decayed(c->loops, s)) s->where = used_by(c->loops, s);
 }

@@ -212,47 +212,43 @@ static void read_by_row(struct loops *l, struct stmt **loops, int depth, const s
         }
 }
 
-/* Makes the copies for a list, in two runs. The first run makes copies that change the order of axes. The second,
-   with `widening`, makes copies that widen. */
-static void walk(const struct compilation *c, struct stmt **body, struct stmt **loops, int depth, bool widening)
+/* Makes the copies, in two runs. The first run makes copies that change the order of axes. The second, with
+   `widening`, makes copies that widen. */
+static void copy_operands(const struct compilation *c, bool widening)
 {
     struct loops *l = c->loops;
-    for (struct stmt *s = *body; s; s = s->next) {
-        if (s->op == LOOPS_FOR && depth < MAX_LOOPS) {
-            loops[depth] = s;
-            walk(c, &s->body, loops, depth + 1, widening);
-        } else if (s->op == LOOPS_IF)
-            walk(c, &s->body, loops, depth, widening);
+    struct stmts w = {.place = &l->body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
         bool of_pairs = s->op == LOOPS_DOT && l->array[s->operand[1].of].paired;
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
         const struct axis *const along = &l->module->axis[lane];
         int64_t extent = axis_is_whole(along) ? along->extent : 0;
-        for (int f = 0; f < depth; f++)
-            if (loops[f]->axis == lane && along->source != SIZE_ROWS) extent = loops[f]->step;
+        for (int f = 0; f < w.loops; f++)
+            if (w.loop[f]->axis == lane && along->source != SIZE_ROWS) extent = w.loop[f]->step;
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             const bool narrow = dtype_is_narrow(a->dtype);
             if (!widening && s->op == LOOPS_DOT && k == 0 && (a->kind == ARRAY_INPUT || is_declared(c, a)) &&
                 of_rows(l, a)) {
-                read_copy(l, loops, depth, r, -1, 0);
+                read_copy(l, w.loop, w.loops, r, -1, 0);
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
             if (widening && s->op == LOOPS_MAP && a->kind == ARRAY_PARAM) continue; /* a map widens what it reads */
             const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of axes */
             if (widening && narrow)
-                read_copy(l, loops, depth, r, vectors ? lane : -1, vectors ? extent : 0);
+                read_copy(l, w.loop, w.loops, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
-                struct stmt **at = body, *copy = read_transposed(l, s, r, lane);
-                while (*at != s) at = &(*at)->next;
+                struct stmt *const copy = read_transposed(l, s, r, lane);
+                while (*w.at != s) w.at = &(*w.at)->next;
                 copy->next = s;
-                *at = copy;
+                *w.at = copy;
             } else if (!widening && extent && !along_lanes(c, r, a, lane))
-                read_copy(l, loops, depth, r, lane, extent);
+                read_copy(l, w.loop, w.loops, r, lane, extent);
             else if (!widening && s->op == LOOPS_MAP && s->where && a->kind != ARRAY_TILE)
-                read_by_row(l, loops, depth, s, r);
+                read_by_row(l, w.loop, w.loops, s, r);
         }
     }
 }
@@ -269,10 +265,10 @@ static bool maps_input(const struct loops *l, const struct stmt *s)
 
 /* If a tile is only copied with its axes exchanged, its map computes the elements in that order, without the copy. For
    a few queries, whole vectors of their elements then replace mostly empty vectors of queries. */
-static void turn_maps(struct loops *l, struct stmt *s)
+static void turn_maps(struct loops *l)
 {
-    for (; s; s = s->next) {
-        turn_maps(l, s->body);
+    struct stmts w = {.list = l->body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
         const struct stmt *const copy = s->next;
         if (!copy || copy->op != LOOPS_COPY || !maps_input(l, s)) continue;
         const int tile = s->assign[0].to.of;
@@ -289,8 +285,7 @@ static void turn_maps(struct loops *l, struct stmt *s)
 
 void pass_pack(struct compilation *c)
 {
-    if (c->program.few) turn_maps(c->loops, c->loops->body);
-    struct stmt *loops[MAX_LOOPS] = {NULL};
-    walk(c, &c->loops->body, loops, 0, false);
-    walk(c, &c->loops->body, loops, 0, true);
+    if (c->program.few) turn_maps(c->loops);
+    copy_operands(c, false);
+    copy_operands(c, true);
 }

@@ -169,15 +169,7 @@ static bool move_factor(struct loops *l, struct stmt **at)
     return true;
 }
 
-static void walk(struct loops *l, struct stmt **body)
-{
-    for (struct stmt **at = body; *at;) {
-        walk(l, &(*at)->body);
-        if (!move_factor(l, at)) at = &(*at)->next;
-    }
-}
-
 void pass_row_factors(struct compilation *c)
 {
-    walk(c->loops, &c->loops->body);
+    stmts_rewrite(&c->loops->body, move_factor, c->loops);
 }

@@ -74,14 +74,6 @@ static bool same_shape(const struct range_of_keys *x, const struct array *a, con
     return same;
 }
 
-/* Returns how many statements of a list, and of the bodies in it, write the array. */
-static int writes(const struct stmt *s, int array)
-{
-    int count = 0;
-    for (; s; s = s->next) count += writes(s->body, array) + stmt_writes(s, array);
-    return count;
-}
-
 /* Sets `at` to the numbers of the statements that write the array. Returns their count, or 0 if others write it or if
    it is read before. */
 static int find_writers(const struct range_of_keys *x, int array, int *at)
@@ -95,7 +87,7 @@ static int find_writers(const struct range_of_keys *x, int array, int *at)
         if (count == MAX_WRITERS) return 0;
         at[count++] = k;
     }
-    return count == writes(x->l->body, array) ? count : 0;
+    return count == stmts_writing(x->l->body, array) ? count : 0;
 }
 
 /* Whether what the statement reads, other than the array that it writes, is complete before statement `first`. */
@@ -104,18 +96,9 @@ static bool complete_before(const struct range_of_keys *x, const struct stmt *s,
     for (int k = first; k < x->count; k++)
         for (int o = 0; o < s->operands; o++)
             if (s->operand[o].of != s->assign[0].to.of &&
-                writes(x->list[k]->body, s->operand[o].of) + stmt_writes(x->list[k], s->operand[o].of) > 0)
+                stmts_writing(x->list[k]->body, s->operand[o].of) + stmt_writes(x->list[k], s->operand[o].of) > 0)
                 return false;
     return true;
-}
-
-static void rename_array(struct stmt *s, int from, int to)
-{
-    for (; s; s = s->next) {
-        for (int k = 0; k < s->operands; k++)
-            if (s->operand[k].of == from) s->operand[k].of = to;
-        rename_array(s->body, from, to);
-    }
 }
 
 static void drop(struct stmt **at, const struct stmt *s)
@@ -147,7 +130,7 @@ static bool merge(struct range_of_keys *x, int a, int b)
         *own = *other;
         own->next = next;
     }
-    rename_array(x->l->body, a, b);
+    stmts_rename(x->l->body, a, b);
     return true;
 }
 
@@ -164,24 +147,23 @@ static bool merge_any(struct range_of_keys *x)
     return false;
 }
 
-static void walk(struct loops *l, struct stmt *keys)
+static bool merge_tiles(struct loops *l, struct stmt **at)
 {
-    for (; keys; keys = keys->next) {
-        walk(l, keys->body);
-        if (keys->op != LOOPS_FOR) continue;
-        const struct expr *const lo = expr_leaf(l->module, EXPR_LO, keys->axis), *const hi = expr_leaf(
-                                                                                     l->module, EXPR_HI, keys->axis);
-        for (struct stmt *rows = keys->body; rows; rows = rows->next) {
-            if (rows->op != LOOPS_FOR || rows->from != lo || rows->to != hi || rows->step < keys->step) continue;
-            struct range_of_keys x = {
-                .l = l, .keys = keys->axis, .rows = rows->axis, .outer = &keys->body, .inner = &rows->body};
-            do list_statements(&x, rows);
-            while (x.count < MAX_STATEMENTS && merge_any(&x));
-        }
+    struct stmt *const keys = *at;
+    if (keys->op != LOOPS_FOR) return false;
+    const struct expr *const lo = expr_leaf(l->module, EXPR_LO, keys->axis), *const hi = expr_leaf(l->module, EXPR_HI,
+                                                                                                   keys->axis);
+    for (struct stmt *rows = keys->body; rows; rows = rows->next) {
+        if (rows->op != LOOPS_FOR || rows->from != lo || rows->to != hi || rows->step < keys->step) continue;
+        struct range_of_keys x = {
+            .l = l, .keys = keys->axis, .rows = rows->axis, .outer = &keys->body, .inner = &rows->body};
+        do list_statements(&x, rows);
+        while (x.count < MAX_STATEMENTS && merge_any(&x));
     }
+    return false;
 }
 
 void pass_same_tiles(struct compilation *c)
 {
-    walk(c->loops, c->loops->body);
+    stmts_rewrite(&c->loops->body, merge_tiles, c->loops);
 }
