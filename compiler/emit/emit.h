@@ -83,6 +83,10 @@ const struct version *versions_find(const struct versions *list, const struct ta
 int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count);
 /* Returns the first compilation that extends states with sums, or NULL if states have none. */
 const struct compilation *emission_extend(const struct emission *p);
+/* Sets *f to the next function that the kernel has, or to the first one if *f is NULL. Returns false after the last
+ * one.
+ */
+bool emission_next_function(const struct emission *p, const struct function_row **f);
 /* Whether the part of the gradients computes only SAVED_SOLUTION, which forward can save. */
 bool emission_computes_solution(const struct emission *p, const struct compilation *part);
 

@@ -241,10 +241,11 @@ struct entry_arrays {
     const char *parameters, *any_parameters, *arguments, *unused;
 };
 
-static struct entry_arrays arrays_of(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry,
-                                     bool appends)
+static struct entry_arrays arrays_of(struct arena *arena, const struct kernel_arrays *arrays,
+                                     const struct function_row *f)
 {
-    struct entry_arrays x = {emit_array_arguments(arena, arrays, entry, appends), "", "", ""};
+    struct entry_arrays x = {emit_array_arguments(arena, arrays, f), "", "", ""};
+    const enum entry entry = f->emit == EMIT_BACKWARD ? ENTRY_BACKWARD : ENTRY_FORWARD;
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if ((a->place != PLACE_ARGUMENT && a->place != PLACE_WITHIN) || a->access[entry] == ACCESS_NONE) continue;
@@ -270,57 +271,25 @@ static void function(struct text *out, const char *head, const char *before, con
 
 #define PROBLEM "const struct attn_problem *problem"
 
-/* Prints an entry point that takes arrays, and the function of struct attn_kernel for it.
-   - after: other parameters after the arrays; after_any: those of struct attn_kernel
-   - passed: the arguments of the library's function after the arrays */
-static void array_entry(const struct emission *p, const char *suffix, const struct entry_arrays *x, const char *after,
-                        const char *after_any, const char *passed, struct text *out)
+/* Prints an entry point, and the function of struct attn_kernel for it if it takes arrays. */
+static void entry_point(const struct emission *p, const struct function_row *f, struct text *out)
 {
     struct arena *const arena = p->compilation[0]->graph->module->arena;
-    const char *const name = p->spec->name, *const call = arena_printf(
-                                                arena,
-                                                "attn_call_%s(&kernel, problem, params, (const void *const[]){%s}, %s)",
-                                                suffix, x->arguments, passed);
+    const bool arrays = strchr(f->parameters, '#') != NULL;
+    const struct entry_arrays x = arrays ? arrays_of(arena, p->arrays, f) : (struct entry_arrays){"", "", "", ""};
+    const char *const passed = emit_row_text(arena, f->passed, p->spec->name,
+                                             arena_printf(arena, "(const void *const[]){%s}", x.arguments), false),
+                      *const call = arena_printf(arena, "attn_call_%s(&kernel%s%s)", f->suffix, *passed ? ", " : "",
+                                                 passed);
     function(out,
-             arena_printf(arena, "int %s_%s(" PROBLEM ", const struct %s_params *params, %s, %s)", name, suffix, name,
-                          x->parameters, after),
+             arena_printf(arena, "%s %s_%s(%s)", f->type, p->spec->name, f->suffix,
+                          emit_row_text(arena, f->parameters, p->spec->name, x.parameters, false)),
              "", call);
-    function(out,
-             arena_printf(arena, "static int %s_any(" PROBLEM ", const void *params, %s, %s)", suffix,
-                          x->any_parameters, after_any),
-             x->unused, call);
-}
-
-/* The entry points without arrays. */
-enum need { NEEDS_NOTHING, NEEDS_BACKWARD, NEEDS_STATE };
-static const struct plain_entry {
-    enum need need;
-    const char *type, *suffix, *parameters, *arguments;
-} plain_entries[] = {
-    {NEEDS_NOTHING, "size_t", "workspace", PROBLEM, "problem"},
-    {NEEDS_BACKWARD, "size_t", "saved", PROBLEM, "problem"},
-    {NEEDS_BACKWARD, "size_t", "backward_workspace", PROBLEM, "problem"},
-    {NEEDS_STATE, "size_t", "state", PROBLEM, "problem"},
-    {NEEDS_STATE, "int", "state_init", PROBLEM ", void *state", "problem, state"},
-    {NEEDS_STATE, "size_t", "page", PROBLEM, "problem"},
-    {NEEDS_STATE, "size_t", "extend_workspace", PROBLEM, "problem"},
-    {NEEDS_STATE, "int64_t", "state_length", PROBLEM ", const void *state, int64_t sequence",
-     "problem, state, sequence"},
-    {NEEDS_STATE, "int64_t", "state_min_length", PROBLEM ", const void *state, int64_t sequence",
-     "problem, state, sequence"},
-    {NEEDS_STATE, "int", "state_truncate", PROBLEM ", void *state, int64_t sequence, int64_t length",
-     "problem, state, sequence, length"},
-    {NEEDS_STATE, "int", "state_copy",
-     PROBLEM ", void *to, int64_t to_sequence, const void *from, int64_t from_sequence",
-     "problem, to, to_sequence, from, from_sequence"},
-    {NEEDS_STATE, "int", "state_keep", PROBLEM ", void *state, int64_t sequence, const int64_t *path, int64_t count",
-     "problem, state, sequence, path, count"},
-    {NEEDS_STATE, "int", "state_fold", PROBLEM ", void *left, const void *right", "problem, left, right"},
-};
-
-static bool has_entry(const struct emission *p, const struct plain_entry *x)
-{
-    return x->need == NEEDS_NOTHING || (x->need == NEEDS_BACKWARD ? p->parts > 0 : p->spec->emit & EMIT_DECODE);
+    if (arrays)
+        function(out,
+                 arena_printf(arena, "static %s %s_any(%s)", f->type, f->suffix,
+                              emit_row_text(arena, f->parameters, p->spec->name, x.any_parameters, true)),
+                 x.unused, call);
 }
 
 /* The other functions of struct attn_kernel. */
@@ -400,10 +369,9 @@ static void description(const struct emitted_file *e, int params, struct text *o
              ".forward = forward_any,\n",
              name, name, emit_runtime_dtype(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim, params,
              params ? "param" : "NULL", name, name);
-    for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
-        const struct plain_entry *const x = &plain_entries[k];
-        if (has_entry(p, x)) text_add(out, "    .%s = %s_%s,\n", x->suffix, name, x->suffix);
-    }
+    for (const struct function_row *f = NULL; emission_next_function(p, &f);)
+        if (f->passed && strncmp(f->passed, "problem", 7) == 0 && !strchr(f->passed, '#'))
+            text_add(out, "    .%s = %s_%s,\n", f->suffix, name, f->suffix);
     if (p->parts) text_add(out, "    .backward = backward_any,\n");
     if (spec->emit & EMIT_DECODE)
         text_add(out, "    .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,\n%s",
@@ -444,8 +412,8 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
 {
     const struct emission *const p = e->p;
     struct arena *const arena = e->c[0]->graph->module->arena;
-    const struct entry_arrays forward = arrays_of(arena, p->arrays, ENTRY_FORWARD, false),
-                              backward = arrays_of(arena, p->arrays, ENTRY_BACKWARD, false);
+    const struct entry_arrays forward = arrays_of(arena, p->arrays, &function_table[FUNCTION_forward]),
+                              backward = arrays_of(arena, p->arrays, &function_table[FUNCTION_backward]);
     struct kept_counts counts = {0, 0, 0};
     text_add(out, "/* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */\n");
     const int params = table_params(p, out);
@@ -454,28 +422,9 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
     if (p->spec->emit & EMIT_DECODE) table_kept(p, &counts, out);
     kernel_table(e, all, params, &counts, out);
     text_add(out, "/* ==== the interface ==== */\n");
-    function(out, arena_printf(arena, "size_t %s_params_size(void)", p->spec->name), "",
-             "attn_call_params_size(&kernel)");
-    function(out,
-             arena_printf(arena, "int %s_params_init(struct %s_params *params, uint64_t seed, void *storage)",
-                          p->spec->name, p->spec->name),
-             "", "attn_call_params_init(&kernel, params, seed, storage)");
-    for (size_t k = 0; k < sizeof plain_entries / sizeof *plain_entries; k++) {
-        const struct plain_entry *const x = &plain_entries[k];
-        if (has_entry(p, x))
-            function(out, arena_printf(arena, "%s %s_%s(%s)", x->type, p->spec->name, x->suffix, x->parameters), "",
-                     arena_printf(arena, "attn_call_%s(&kernel, %s)", x->suffix, x->arguments));
-    }
-    array_entry(p, "forward", &forward, "void *workspace", "void *workspace", "workspace", out);
-    if (p->parts)
-        array_entry(p, "backward", &backward,
-                    arena_printf(arena, "struct %s_gradients *gradients, void *workspace", p->spec->name),
-                    "void *gradients, void *workspace", "gradients, workspace, OUTER_NONE", out);
-    if (p->spec->emit & EMIT_DECODE) {
-        const struct entry_arrays extend = arrays_of(arena, p->arrays, ENTRY_FORWARD, true);
-        array_entry(p, "extend", &extend, "void *state, void *workspace", "void *state, void *workspace",
-                    "state, workspace", out);
-    }
+    for (int arrays = 0; arrays < 2; arrays++)
+        for (const struct function_row *f = NULL; emission_next_function(p, &f);)
+            if (f->passed && !!strchr(f->passed, '#') == arrays) entry_point(p, f, out);
     if (has_statistics(p->arrays))
         text_add(
             out,

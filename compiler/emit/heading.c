@@ -273,11 +273,11 @@ static void contents(const struct emitted_file *e, struct text *out)
     }
     text_add(out,
              "\n   Contents:\n     %-10s %s\n     %-10s %s\n     %-10s arrays and programs, for the functions of "
-             "attnrt that call the loops\n     %-10s %s_workspace, %s_forward",
-             "loops", functions, "targets", targets, "tables", "interface", name, name);
-    if (e->p->parts) text_add(out, ", %s_backward", name);
-    if (e->p->spec->emit & EMIT_DECODE) text_add(out, ", %s_extend", name);
-    text_add(out, ", %s_kernel\n", name);
+             "attnrt that call the loops\n     %-10s ",
+             "loops", functions, "targets", targets, "tables", "interface");
+    for (const struct function_row *f = NULL; emission_next_function(e->p, &f);)
+        if (f->listed) text_add(out, "%s_%s, ", name, f->suffix);
+    text_add(out, "%s_kernel\n", name);
     if (targets[strcspn(targets, ",")])
         text_add(
             out,

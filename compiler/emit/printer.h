@@ -488,10 +488,10 @@ void emit_heading(const struct emitted_file *e, struct text *out);
 /* Returns whether backward computes gradients of arrays that a decay reads in a separate call. */
 bool emit_finishes_gradients(const struct emission *p);
 
-/* Returns the parameters of an entry point for arrays, such as "const float *q, …". If `appends`, they are those of
-   extend. */
-const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, enum entry entry,
-                                 bool appends);
+/* Returns C for the array parameters of an entry point of the kernel. */
+const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, const struct function_row *f);
+/* Returns a text of program.def with the kernel's name and these arrays. any: parameters have no type of the kernel. */
+const char *emit_row_text(struct arena *arena, const char *text, const char *name, const char *arrays, bool any);
 
 /* Returns `e` as C. If `inner`, parentheses enclose everything but a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);

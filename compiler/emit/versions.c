@@ -57,6 +57,15 @@ int versions_code(const struct versions *list, const struct target *t, const str
     return count;
 }
 
+bool emission_next_function(const struct emission *p, const struct function_row **f)
+{
+    *f = *f ? *f + 1 : function_table;
+    while (*f < function_table + FUNCTIONS &&
+           !((*f)->emit == EMIT_BACKWARD ? p->parts > 0 : (*f)->emit == EMIT_FORWARD || (p->spec->emit & (*f)->emit)))
+        ++*f;
+    return *f < function_table + FUNCTIONS;
+}
+
 const struct compilation *emission_extend(const struct emission *p)
 {
     return p->of[STEP_EXTEND].count ? p->of[STEP_EXTEND].version[0].c : NULL;

@@ -21,6 +21,12 @@ const struct step_row step_table[STEPS] = {
 #include "program.def"
 };
 
+const struct function_row function_table[FUNCTIONS] = {
+#define FUNCTION(suffix, emit, listed, type, parameters, passed, says) \
+    [FUNCTION_##suffix] = {#suffix, type, parameters, passed, says, emit, listed},
+#include "program.def"
+};
+
 #define FACT(name, text) \
     bool program_##name(const struct program *p) \
     { \

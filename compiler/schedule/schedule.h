@@ -13,7 +13,7 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-/* The kinds of program, and what a call runs: the rows of program.def. */
+/* The kinds of program, what a call runs, and the functions of a kernel: the rows of program.def. */
 enum program_kind {
 #define PROGRAM(kind, graph, says, quadratic, linear, few, heads, facts) PROGRAM_##kind,
 #include "program.def"
@@ -23,6 +23,12 @@ enum kernel_step {
 #define STEP(step, name, kind, first) STEP_##step,
 #include "program.def"
     STEPS
+};
+
+enum kernel_function {
+#define FUNCTION(suffix, emit, listed, type, parameters, passed, says) FUNCTION_##suffix,
+#include "program.def"
+    FUNCTIONS
 };
 
 /* The program of a compilation, and its form. */
@@ -55,6 +61,14 @@ struct step_row {
 
 extern const struct program_row program_table[];
 extern const struct step_row step_table[STEPS];
+
+struct function_row {
+    const char *suffix, *type, *parameters, *passed, *says;
+    unsigned emit;
+    bool listed;
+};
+
+extern const struct function_row function_table[FUNCTIONS];
 
 #define FACT(name, text) bool program_##name(const struct program *p);
 #include "program.def"

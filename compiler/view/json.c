@@ -245,14 +245,10 @@ static json_t *graph(const struct unit *p)
 
 static json_t *functions(const struct unit *p)
 {
-    static const char *const names[] = {"params_size", "params_init",        "workspace", "forward",
-                                        "saved",       "backward_workspace", "backward",  "kernel"};
     json_t *made = json_object();
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        const bool of_gradients = strcmp(names[k], "saved") == 0 || strncmp(names[k], "backward", 8) == 0;
-        if (!of_gradients || p->kernel.of[STEP_BACKWARD].count)
-            json_object_set_new(made, names[k], json_string(arena_printf(p->arena, "%s_%s", p->spec->name, names[k])));
-    }
+    for (const struct function_row *f = NULL; emission_next_function(&p->kernel, &f);)
+        json_object_set_new(made, f->suffix, json_string(arena_printf(p->arena, "%s_%s", p->spec->name, f->suffix)));
+    json_object_set_new(made, "kernel", json_string(arena_printf(p->arena, "%s_kernel", p->spec->name)));
     return made;
 }
 
