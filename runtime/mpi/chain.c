@@ -8,80 +8,70 @@
    chunks are short. */
 #include "ranks.h"
 
-#include <string.h>
-
 enum { BUFFERS = 3 };
 
-bool chain_serves(const struct attn_kernel *kernel, const struct attn_problem *problem)
+static bool serves(const struct ranks_call *call)
 {
-    return kernel->extend && kernel->state_chunk && kernel->state_chunk(problem) > 0;
+    const struct attn_kernel *const kernel = call->kernel;
+    return !call->backward && kernel->extend && kernel->state_chunk && kernel->state_chunk(&call->problem) > 0;
 }
 
-int chain_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
+static int check(const struct ranks_call *call)
 {
-    if (kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
+    const struct attn_problem *const problem = &call->problem;
+    if (call->kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has sequence number 0 */
     return problem->n_q == problem->n_k && !problem->query_start ? 0 : ATTN_EPROBLEM;
-}
-
-static struct slicing slices_of_chain(const struct attn_transport *t, const struct attn_kernel *kernel,
-                                      const struct attn_problem *filled)
-{
-    return slicing_of(kernel, filled, (int64_t)t->ranks * ATTN_RANKS_SLICES);
-}
-
-/* The bytes of each part of the workspace. */
-struct chain_sizes {
-    size_t params, state, extend, sums; /* sums: of the chunks of a slice, or 0 if the rank does not store them */
-};
-
-/* Returns whether the rank sums its tokens before it computes their rows, and stores the sums of chunks meanwhile. */
-static bool stores_chunks(const struct attn_transport *t, const struct slicing *s)
-{
-    return s->whole.foldable && t->rank + 1 < t->ranks && s->kernel->chunk_sums &&
-           s->kernel->state_chunk(&s->whole) >= ATTN_RANKS_STORED;
-}
-
-static struct chain_sizes sizes_of_chain(const struct attn_transport *t, const struct slicing *s)
-{
-    struct chain_sizes sizes = {slice_params_bytes(s->kernel), 0, 0, 0};
-    const bool stores = stores_chunks(t, s);
-    for (int64_t n = 0; n < s->of_sequence && s->count; n++) {
-        struct slice slice;
-        const struct arrays none = {0};
-        slice_make(s, n, &none, NULL, NULL, &slice);
-        const size_t state = whole_lines(s->kernel->state(&slice.problem)),
-                     extend = whole_lines(s->kernel->extend_workspace(&slice.problem));
-        const size_t sums = stores ? whole_lines(s->kernel->chunk_sums(&slice.problem)) : 0;
-        if (!state || !extend) return (struct chain_sizes){SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
-        sizes.state = state > sizes.state ? state : sizes.state;
-        sizes.extend = extend > sizes.extend ? extend : sizes.extend;
-        sizes.sums = sums > sizes.sums ? sums : sizes.sums;
-    }
-    return sizes;
-}
-
-size_t chain_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
-                       const struct attn_problem *filled)
-{
-    const struct slicing s = slices_of_chain(t, kernel, filled);
-    const struct chain_sizes sizes = sizes_of_chain(t, &s);
-    const size_t states = BUFFERS + (filled->foldable ? bytes_times(2, (size_t)s.count) : 0),
-                 of_slices = bytes_plus(bytes_times(states, sizes.state), bytes_times(sizes.sums, (size_t)s.count)),
-                 bytes = bytes_plus(bytes_plus(sizes.params, of_slices), sizes.extend),
-                 alone = t->ranks == 1 ? whole_lines(kernel->extend_workspace(filled)) : 0; /* chain_extend */
-    return bytes > alone ? bytes : alone;
 }
 
 /* The chain on one rank. Slice n is in buffer n % BUFFERS. */
 struct chain {
     const struct ranks_call *call;
     struct slicing slicing;
-    struct chain_sizes sizes;
+    size_t state_bytes, extend_bytes, sums_bytes; /* of the largest slice */
     unsigned char *state[BUFFERS], *params, *work;
-    unsigned char *sums; /* of the chunks of all slices, or NULL */
-    struct message received[BUFFERS], sent[BUFFERS];
+    /* With problem.foldable, for all slices: the sums of chunks, or NULL; states of the rank's tokens and before them
+     */
+    unsigned char *sums, *own, *before;
     int error;
 };
+
+/* Returns whether the rank sums its tokens before it computes their rows, and stores the sums of chunks meanwhile. */
+static bool stores_chunks(const struct chain *x)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const struct attn_kernel *const kernel = x->call->kernel;
+    return x->slicing.whole.foldable && t->rank + 1 < t->ranks && kernel->chunk_sums &&
+           kernel->state_chunk(&x->slicing.whole) >= ATTN_RANKS_STORED;
+}
+
+static struct chain chain_of(const struct ranks_call *call, struct memory *m)
+{
+    const struct attn_kernel *const kernel = call->kernel;
+    struct chain x = {.call = call, .slicing = slicing_of(kernel, &call->problem, call->transport->ranks)};
+    const bool stores = stores_chunks(&x), folds = call->problem.foldable;
+    for (int64_t n = 0; n < x.slicing.of_sequence && x.slicing.count; n++) {
+        const struct attn_problem p = slice_problem(&x.slicing, n);
+        x.state_bytes = larger(x.state_bytes, whole_lines(workspace_bytes(kernel->state(&p))));
+        x.extend_bytes = larger(x.extend_bytes, whole_lines(workspace_bytes(kernel->extend_workspace(&p))));
+        if (stores) x.sums_bytes = larger(x.sums_bytes, whole_lines(kernel->chunk_sums(&p)));
+    }
+    const size_t count = (size_t)x.slicing.count;
+    x.params = memory_part(m, params_bytes(kernel));
+    for (int k = 0; k < BUFFERS; k++) x.state[k] = memory_part(m, x.state_bytes);
+    x.own = memory_part(m, folds ? bytes_times(count, x.state_bytes) : 0);
+    x.before = memory_part(m, folds ? bytes_times(count, x.state_bytes) : 0);
+    x.sums = memory_part(m, bytes_times(count, x.sums_bytes));
+    x.work = memory_part(m, x.extend_bytes);
+    return x;
+}
+
+static size_t workspace(const struct ranks_call *call)
+{
+    struct memory m = {NULL, 0};
+    chain_of(call, &m);
+    const bool alone = call->transport->ranks == 1; /* extend_alone */
+    return larger(m.bytes, alone ? whole_lines(call->kernel->extend_workspace(&call->problem)) : 0);
+}
 
 static void note(struct chain *x, int error)
 {
@@ -90,22 +80,8 @@ static void note(struct chain *x, int error)
 
 static size_t state_bytes(const struct chain *x, int64_t n)
 {
-    struct slice slice;
-    const struct arrays none = {0};
-    slice_make(&x->slicing, n, &none, NULL, NULL, &slice);
-    return x->slicing.kernel->state(&slice.problem);
-}
-
-/* Begins to receive the state of slice n, as soon as its buffer has been sent. */
-static void expect(struct chain *x, int64_t n)
-{
-    const struct attn_transport *const t = x->call->transport;
-    const int64_t at = n % BUFFERS;
-    if (n >= x->slicing.count) return;
-    note(x, message_end(t, &x->sent[at]));
-    if (t->rank == 0) return;
-    x->received[at] = message_from(t->rank - 1, TAG_STATE, x->state[at], state_bytes(x, n));
-    note(x, message_begin(t, &x->received[at]));
+    const struct attn_problem p = slice_problem(&x->slicing, n);
+    return x->slicing.kernel->state(&p);
 }
 
 /* Appends the rank's tokens of slice n to a state, without rows if `rows` is false. The state is made first, for
@@ -115,21 +91,21 @@ static int append(const struct chain *x, int64_t n, unsigned char *state, int64_
     const struct ranks_call *const call = x->call;
     const struct attn_kernel *const kernel = call->kernel;
     const struct attn_transport *const t = call->transport;
-    struct slice slice;
-    int error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
+    struct slice slice = slice_of(&x->slicing, n, &call->arrays, call->params, x->params);
     const struct arrays *const a = &slice.arrays;
     const int64_t sequence = n / x->slicing.of_sequence, head = n % x->slicing.of_sequence * x->slicing.heads;
-    if (!error && first >= 0) {
+    int error = 0;
+    if (first >= 0) {
         slice.problem.start = first;
         error = kernel->state_init(&slice.problem, state);
         if (error == ATTN_ELENGTH) error = ATTN_EFOLD; /* states of this kernel begin at token 0 only */
         if (!error && call->state)
             error = kernel->state_part(&call->problem, call->state, sequence, head, &slice.problem, state, 0);
     }
-    slice.problem.workspace_bytes = x->sizes.extend;
-    if (x->sums) {
-        slice.problem.chunk_sums = x->sums + (size_t)n * x->sizes.sums;
-        slice.problem.chunk_sums_bytes = x->sizes.sums;
+    slice.problem.workspace_bytes = x->extend_bytes;
+    if (x->sums_bytes) {
+        slice.problem.chunk_sums = x->sums + (size_t)n * x->sums_bytes;
+        slice.problem.chunk_sums_bytes = x->sums_bytes;
     }
     if (!rows) slice.problem.statistics = NULL;
     if (!error && call->problem.n_q > 0)
@@ -149,32 +125,36 @@ static int extend_alone(const struct ranks_call *call)
     return call->kernel->extend(&p, call->params, a->q, a->k, a->v, a->out, call->state, call->workspace);
 }
 
-int chain_extend(const struct ranks_call *call)
-{
-    return call->transport->ranks == 1 ? extend_alone(call) : chain_forward(call);
-}
-
-/* Sends the buffer of slice n to the next rank. After an error, states are sent all the same, because the next rank
-   waits for them. */
-static void send_on(struct chain *x, int64_t n)
+static void sweep(struct chain *x, unsigned char *(*place)(void *, int64_t, size_t *),
+                  const unsigned char *(*work)(void *, int64_t))
 {
     const struct attn_transport *const t = x->call->transport;
-    const int64_t at = n % BUFFERS;
-    if (t->rank + 1 == t->ranks) return;
-    x->sent[at] = message_to(t->rank + 1, TAG_STATE, x->state[at], state_bytes(x, n));
-    note(x, message_begin(t, &x->sent[at]));
+    const struct sweep s = {.transport = t,
+                            .from = t->rank - 1,
+                            .to = t->rank + 1,
+                            .tag = TAG_STATE,
+                            .count = x->slicing.count,
+                            .error = &x->error,
+                            .user = x,
+                            .place = place,
+                            .work = work};
+    sweep_slices(&s);
 }
 
-/* Passes the states of all slices on, which each rank extends. */
-static void pass_states(struct chain *x)
+/* Without problem.foldable: the states of all slices pass, and each rank extends them. */
+static unsigned char *buffer_of(void *user, int64_t n, size_t *bytes)
 {
-    expect(x, 0);
-    for (int64_t n = 0; n < x->slicing.count; n++) {
-        note(x, message_end(x->call->transport, &x->received[n % BUFFERS]));
-        expect(x, n + 1);
-        if (!x->error) note(x, append(x, n, x->state[n % BUFFERS], x->call->transport->rank == 0 ? 0 : -1, true));
-        send_on(x, n);
-    }
+    struct chain *const x = user;
+    *bytes = state_bytes(x, n);
+    return x->state[n % BUFFERS];
+}
+
+static const unsigned char *extend_slice(void *user, int64_t n)
+{
+    struct chain *const x = user;
+    unsigned char *const state = x->state[n % BUFFERS];
+    if (!x->error) note(x, append(x, n, state, x->call->transport->rank == 0 ? 0 : -1, true));
+    return state;
 }
 
 /* ---- with problem.foldable ---- */
@@ -193,51 +173,53 @@ static bool joins_states(const struct ranks_call *call)
     return joins;
 }
 
-/* Makes the buffer of slice n the state after the rank's tokens: the state `before` them, joined with the rank's
-   `own`. The first rank has none before. */
-static int join(const struct chain *x, int64_t n, const unsigned char *before, const unsigned char *own)
+static unsigned char *before_of(void *user, int64_t n, size_t *bytes)
 {
-    struct slice slice;
-    const struct arrays none = {0};
+    struct chain *const x = user;
+    *bytes = state_bytes(x, n);
+    return x->before + (size_t)n * x->state_bytes;
+}
+
+/* Makes the buffer of slice n the state after the rank's tokens: the state before them, joined with the rank's own one.
+   The first rank has none before. */
+static const unsigned char *join_slice(void *user, int64_t n)
+{
+    struct chain *const x = user;
+    const struct attn_transport *const t = x->call->transport;
+    const struct attn_problem p = slice_problem(&x->slicing, n);
+    const size_t at = (size_t)n * x->state_bytes;
     unsigned char *const state = x->state[n % BUFFERS];
-    const int error = slice_make(&x->slicing, n, &none, NULL, NULL, &slice);
-    if (error) return error;
-    memcpy(state, before ? before : own, state_bytes(x, n));
-    return before ? x->call->kernel->state_fold(&slice.problem, state, own) : 0;
+    if (x->error || t->rank + 1 == t->ranks) return state;
+    memcpy(state, t->rank ? x->before + at : x->own + at, x->call->kernel->state(&p));
+    if (t->rank) note(x, x->call->kernel->state_fold(&p, state, x->own + at));
+    return state;
 }
 
 static void join_states(struct chain *x)
 {
     const struct attn_transport *const t = x->call->transport;
     const int64_t count = x->slicing.count;
-    unsigned char *const own = x->work + x->sizes.extend, *const before = own + (size_t)count * x->sizes.state;
     int64_t first = 0;
-    if (x->sizes.sums) x->sums = before + (size_t)count * x->sizes.state;
     for (int r = 0; r < t->rank; r++) first += x->call->run[r].n_q;
-    for (int64_t n = 0; n < count && !x->error; n++) {
-        const size_t at = (size_t)n * x->sizes.state;
-        if (t->rank + 1 < t->ranks) note(x, append(x, n, own + at, first, false));
-    }
-    for (int64_t n = 0; n < count; n++) {
-        const size_t at = (size_t)n * x->sizes.state;
-        if (t->rank > 0) note(x, message_now(t, message_from(t->rank - 1, TAG_STATE, before + at, state_bytes(x, n))));
-        note(x, message_end(t, &x->sent[n % BUFFERS]));
-        if (!x->error && t->rank + 1 < t->ranks) note(x, join(x, n, t->rank ? before + at : NULL, own + at));
-        send_on(x, n);
-    }
+    for (int64_t n = 0; n < count && !x->error && t->rank + 1 < t->ranks; n++)
+        note(x, append(x, n, x->own + (size_t)n * x->state_bytes, first, false));
+    sweep(x, before_of, join_slice);
     for (int64_t n = 0; n < count && !x->error; n++)
-        note(x, append(x, n, before + (size_t)n * x->sizes.state, t->rank == 0 ? 0 : -1, true));
+        note(x, append(x, n, x->before + (size_t)n * x->state_bytes, t->rank == 0 ? 0 : -1, true));
 }
 
-int chain_forward(const struct ranks_call *call)
+static int run(const struct ranks_call *call)
 {
-    const struct attn_transport *const t = call->transport;
-    struct chain chain = {.call = call, .slicing = slices_of_chain(t, call->kernel, &call->problem)}, *const x = &chain;
-    x->sizes = sizes_of_chain(t, &x->slicing);
-    x->params = call->workspace;
-    for (int k = 0; k < BUFFERS; k++) x->state[k] = x->params + x->sizes.params + (size_t)k * x->sizes.state;
-    x->work = x->params + x->sizes.params + BUFFERS * x->sizes.state;
-    (joins_states(call) ? join_states : pass_states)(x);
-    for (int k = 0; k < BUFFERS; k++) note(x, message_end(t, &x->sent[k]));
-    return x->error;
+    struct memory m = {call->workspace, 0};
+    struct chain x = chain_of(call, &m);
+    if (call->state && call->transport->ranks == 1) return extend_alone(call);
+    if (joins_states(call)) {
+        join_states(&x);
+        return x.error;
+    }
+    x.sums_bytes = 0;
+    sweep(&x, buffer_of, extend_slice);
+    return x.error;
 }
+
+const struct algorithm states_travel = {serves, check, workspace, NULL, run};

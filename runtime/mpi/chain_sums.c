@@ -1,222 +1,239 @@
-/* Gradients of linear forms over ranks, and results of those with sums over keys (kernel->key_sums). The sums over
-   earlier tokens go from the first rank to the last, and then the sums over later tokens from the last rank to the
-   first. Each rank adds its tokens to them. The problem is cut into slices of heads, so that ranks work on different
-   slices at the same time. With problem.foldable, ranks first sum their own tokens, also at the same time, if such sums
-   can be added. Then each rank computes the gradients of its tokens from both sums, and the ranks add gradients of
+/* Gradients of linear forms over ranks, and results of those with sums over keys (kernel->key_sums). The problem is cut
+   into slices of heads, so that ranks work on different slices at the same time. With problem.foldable, ranks first sum
+   their own tokens, also at the same time, if such sums can be added.
+   - If queries see earlier keys, the sums over earlier tokens go from the first rank to the last, and the sums over
+     later tokens from the last rank to the first. Each rank adds its tokens to them.
+   - If all queries see the same keys (kernel->sums_whole), as without a mask, sums over keys go from the first rank to
+     the last, and each rank adds its keys. The last rank then has the sums over all keys, which go back to all ranks.
+     For gradients, sums over queries do the same.
+
+   Then each rank computes the results or gradients of its tokens from these sums, and the ranks add gradients of
    parameters in the order of the ranks. Gradients of arrays that a decay reads also need the sums of the gradients of
    its logarithm at later tokens, which ranks add last. */
 #include "sums.h"
 
-#include <string.h>
-
-enum { BUFFERS = 2 };
-
-bool chain_backward_serves(const struct attn_kernel *kernel)
+static bool serves(const struct ranks_call *call)
 {
-    return kernel->outer_sums && kernel->add_outer_sums && !kernel->sums_whole;
-}
-
-bool chain_of_keys_serves(const struct attn_kernel *kernel)
-{
-    return kernel->key_sums && kernel->add_key_sums && !kernel->sums_whole;
+    const struct attn_kernel *const kernel = call->kernel;
+    return call->backward && !kernel->sums_whole ? kernel->outer_sums && kernel->add_outer_sums
+                                                 : kernel->key_sums && kernel->add_key_sums;
 }
 
 /* Whether the rank's rows of a parameter are all that it needs of it. */
 static bool has_own_rows(const struct attn_kernel *kernel, const struct attn_param *p)
 {
     const bool keys = param_has_axis(p, ATTN_N_K), queries = param_has_axis(p, ATTN_N_Q);
+    if (kernel->sums_whole) return param_has_parts(p) && !(keys && queries);
     return (!keys && !param_has_queries(p)) ||
-           (keys != queries && (p->rows || (kernel->key_sums && ring_param_has_parts(p))));
+           (keys != queries && (p->rows || (kernel->key_sums && param_has_parts(p))));
 }
 
-int chain_backward_check(const struct attn_kernel *kernel, const struct attn_problem *problem)
+static int check(const struct ranks_call *call)
 {
+    const struct attn_kernel *const kernel = call->kernel;
+    const struct attn_problem *const p = &call->problem;
     for (int k = 0; k < kernel->params; k++)
         if (!has_own_rows(kernel, &kernel->param[k])) return ATTN_EFOLD;
-    if (kernel->names_sequences && problem->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
-    return problem->n_q == problem->n_k && !problem->query_start && !problem->first_key ? 0 : ATTN_EPROBLEM;
+    if (kernel->names_sequences && p->batch > 1) return ATTN_EFOLD; /* a slice has one sequence, number 0 */
+    const bool other = kernel->sums_whole ? p->saved || p->sink_mode : p->n_q != p->n_k;
+    return other || p->query_start || p->first_key ? ATTN_EPROBLEM : 0;
 }
 
-/* A call on one rank. Slice n is sent from buffer n % BUFFERS. */
-struct chain {
-    struct sums sums;
-    size_t terms_bytes; /* of term_gradients */
-    unsigned char *buffer[BUFFERS], *gradients;
-    double *terms, *later_terms; /* of this rank, and of all later ranks */
-    struct message received[BUFFERS], sent[BUFFERS];
-};
-
-/* Makes a call without memory. */
-static struct chain chain_of(const struct ranks_call *call, bool backward)
+static size_t kernel_bytes(const struct sums *x, const struct attn_problem *problem)
 {
-    struct chain x = {.sums = sums_of_call(call, backward)};
-    if (backward) x.terms_bytes = whole_lines(sums_bytes(&x.sums, &x.sums.slicing.whole, 2));
-    return x;
+    static unsigned char some; /* says that there are sums */
+    unsigned char *const of[KINDS] = {&some, &some};
+    const struct attn_problem p = sums_problem(x, problem, of);
+    return x->call->backward ? x->call->kernel->backward_workspace(&p) : x->call->kernel->workspace(&p);
 }
 
-static size_t workspace_of(const struct attn_transport *t, const struct attn_kernel *kernel,
-                           const struct attn_problem *filled, bool backward)
+static struct sums sums_of(const struct ranks_call *call, struct memory *m)
 {
-    const struct ranks_call call = {.transport = t, .kernel = kernel, .problem = *filled};
-    const struct chain x = chain_of(&call, backward);
-    const struct sums *const s = &x.sums;
-    const size_t sums = bytes_plus(bytes_plus(s->bytes[KEYS], s->bytes[QUERIES]),
-                                   bytes_plus(prefix_bytes(s), documents_bytes(s))),
-                 sent = bytes_plus(bytes_times(BUFFERS, s->sent_bytes),
-                                   bytes_plus(s->own_bytes, bytes_times(2, x.terms_bytes)));
-    if (!s->kernel_bytes) return SIZE_MAX;
-    return bytes_plus(bytes_plus(s->params_bytes, bytes_plus(sums, sent)),
-                      bytes_plus(s->gradients_bytes, s->kernel_bytes));
+    const struct attn_kernel *const kernel = call->kernel;
+    struct sums made = {.call = call, .slicing = slicing_of(kernel, &call->problem, call->transport->ranks)},
+                *const x = &made;
+    size_t work = kernel_bytes(x, &call->problem);
+    for (int kind = 0; kind < KINDS; kind++) x->bytes[kind] = whole_lines(sums_bytes(x, &call->problem, kind));
+    for (int64_t n = 0; n < x->slicing.of_sequence && x->slicing.count; n++) {
+        const struct attn_problem p = slice_problem(&x->slicing, n);
+        work = larger(work, kernel_bytes(x, &p));
+        for (int kind = 0; kind < KINDS; kind++) x->sent_bytes = larger(x->sent_bytes, sums_bytes(x, &p, kind));
+    }
+    x->params = memory_part(m, params_bytes(kernel));
+    for (int kind = 0; kind < KINDS; kind++) x->of[kind] = memory_part(m, x->bytes[kind]);
+    if (call->problem.foldable && kernel->outer_adds)
+        x->own = memory_part(m, larger(x->bytes[KEYS], x->bytes[QUERIES]));
+    if (!kernel->sums_whole) {
+        for (int k = 0; k < SUMS_BUFFERS; k++) x->buffer[k] = memory_part(m, x->sent_bytes);
+        if (call->backward) x->terms_bytes = sums_bytes(x, &call->problem, 2);
+        x->terms = memory_cleared(m, x->terms_bytes);
+        x->later_terms = memory_cleared(m, x->terms_bytes);
+    }
+    x->starts = memory_cleared(m, bytes_times((size_t)call->problem.batch, sizeof(int64_t)));
+    if (call->backward) x->gradients = memory_part(m, gradients_work(call));
+    prefix_place(x, m);
+    documents_place(x, m);
+    x->work = memory_part(m, workspace_bytes(work));
+    return made;
 }
 
-size_t chain_backward_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
-                                const struct attn_problem *filled)
+static size_t workspace(const struct ranks_call *call)
 {
-    return workspace_of(t, kernel, filled, true);
+    struct memory m = {NULL, 0};
+    sums_of(call, &m);
+    return m.bytes;
 }
 
-size_t chain_of_keys_workspace(const struct attn_transport *t, const struct attn_kernel *kernel,
-                               const struct attn_problem *filled)
+/* Sets the positions of the rank's tokens. Returns 0 or an error. */
+static int set_positions(struct sums *x)
 {
-    return workspace_of(t, kernel, filled, false);
-}
-
-/* Sets the memory of the call, and the positions of the rank's tokens. */
-static void place(struct chain *x)
-{
-    struct sums *const s = &x->sums;
-    struct attn_problem *const p = &s->slicing.whole;
-    const struct ranks_call *const call = s->call;
+    const struct ranks_call *const call = x->call;
+    struct attn_problem *const p = &x->slicing.whole;
+    const int rank = call->transport->rank;
+    int64_t start = 0; /* the position of the first query, counted from the rank's first key */
     p->all_keys = 0;
     for (int r = 0; r < call->transport->ranks; r++) {
-        if (r < call->transport->rank) p->first_key += call->run[r].n_q;
-        p->all_keys += call->run[r].n_q;
+        const struct run *const run = &call->run[r];
+        if (!call->kernel->sums_whole && run->n_q > 0 && call->backward && p->all_keys % call->kernel->outer_chunk)
+            return ATTN_ELENGTH; /* the rank begins within a chunk of the kernel */
+        if (r < rank) p->first_key += run->n_k;
+        p->all_keys += run->n_k;
+        start += run->n_k - (r < rank ? 0 : run->n_q);
     }
-    sums_set_dout(s);
-    s->params = call->workspace;
-    s->of[KEYS] = s->params + s->params_bytes;
-    s->of[QUERIES] = s->of[KEYS] + s->bytes[KEYS];
-    unsigned char *at = s->of[QUERIES] + s->bytes[QUERIES];
-    for (int k = 0; k < BUFFERS; k++, at += s->sent_bytes) x->buffer[k] = at;
-    x->terms = (double *)(void *)at;
-    x->later_terms = x->terms + x->terms_bytes / sizeof(double);
-    at += 2 * x->terms_bytes;
-    s->own = sums_join(s) ? at : NULL;
-    x->gradients = at + s->own_bytes;
-    prefix_place(s, x->gradients + s->gradients_bytes);
-    documents_place(s, x->gradients + s->gradients_bytes + prefix_bytes(s));
-    s->work = x->gradients + s->gradients_bytes + prefix_bytes(s) + documents_bytes(s);
+    start -= p->first_key;
+    if (!call->kernel->in_parts || start == p->n_k - p->n_q) return 0;
+    if (start < -(INT64_C(1) << 31) || start > INT64_C(1) << 31) return ATTN_ESIZE;
+    for (int64_t b = 0; b < p->batch; b++) x->starts[b] = start;
+    p->query_start = x->starts;
+    return 0;
 }
 
-/* Passes sums from rank to rank: sums over earlier tokens to the next rank, or sums over later tokens to the rank
-   before. After an error, sums are sent all the same, because other ranks wait for them. */
-static void pass_sums(struct chain *x, int kind)
+/* ---- sums on their way ---- */
+
+struct passing {
+    struct sums *sums;
+    int kind;
+    bool back, ends; /* sums over all tokens come back; no rank follows */
+};
+
+static unsigned char *place_of(void *user, int64_t n, size_t *bytes)
 {
-    struct sums *const s = &x->sums;
-    const struct attn_transport *const t = s->call->transport;
-    const bool later = kind == QUERIES;
-    const int from = later ? t->rank + 1 : t->rank - 1, to = later ? t->rank - 1 : t->rank + 1,
-              last = later ? 0 : t->ranks - 1, first = later ? t->ranks - 1 : 0, tag = later ? TAG_SUMS_DOWN : TAG_SUMS;
-    const int64_t count = s->slicing.count;
-    memset(s->of[kind], 0, s->bytes[kind]);
-    if (s->own && t->rank != last && !s->error) sums_note(s, sums_make_own(s, kind));
-    for (int64_t n = -1; n < count; n++) {
-        size_t bytes;
-        const int64_t next = n + 1;
-        if (next < count && t->rank != first) {
-            unsigned char *const at = sums_place(s, next, kind, &bytes);
-            struct message *const m = &x->received[next % BUFFERS];
-            *m = message_from(from, tag, at, bytes);
-            sums_note(s, message_begin(t, m));
-        }
-        if (n < 0) continue;
-        sums_note(s, message_end(t, &x->received[n % BUFFERS]));
-        unsigned char *const before = sums_place(s, n, kind, &bytes);
-        if (!documents_go_on(s, n, kind)) memset(before, 0, bytes);
-        if (t->rank == last) continue;
-        struct message *const m = &x->sent[n % BUFFERS];
-        sums_note(s, message_end(t, m));
-        memcpy(x->buffer[n % BUFFERS], before, bytes);
-        if (!s->error) sums_note(s, sums_add_slice(s, n, kind, x->buffer[n % BUFFERS]));
-        *m = message_to(to, tag, x->buffer[n % BUFFERS], bytes);
-        sums_note(s, message_begin(t, m));
-    }
-    for (int k = 0; k < BUFFERS; k++) sums_note(s, message_end(t, &x->sent[k]));
+    const struct passing *const p = user;
+    return sums_place(p->sums, n, p->kind, bytes);
 }
+
+/* Adds the rank's tokens to what is sent on. The sums over tokens of other ranks stay where they are, unless they
+   become the sums over all tokens. */
+static const unsigned char *add_tokens(void *user, int64_t n)
+{
+    const struct passing *const p = user;
+    struct sums *const x = p->sums;
+    size_t bytes;
+    unsigned char *const before = sums_place(x, n, p->kind, &bytes), *sent = before;
+    if (p->back) return before;
+    if (!x->call->kernel->sums_whole) {
+        if (!documents_go_on(x, n, p->kind)) memset(before, 0, bytes);
+        if (p->ends) return before;
+        sent = memcpy(x->buffer[n % SUMS_BUFFERS], before, bytes);
+    }
+    if (!x->error) sums_note(x, sums_add_slice(x, n, p->kind, sent));
+    return sent;
+}
+
+/* Passes the sums of all slices to the next rank, or to the rank before if `down`. */
+static void pass(struct sums *x, int kind, bool down, bool back)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const int from = down ? t->rank + 1 : t->rank - 1, to = down ? t->rank - 1 : t->rank + 1;
+    struct passing passing = {x, kind, back, to < 0 || to == t->ranks};
+    const struct sweep s = {.transport = t,
+                            .from = from,
+                            .to = to,
+                            .tag = back   ? TAG_TOTALS
+                                   : down ? TAG_SUMS_DOWN
+                                          : TAG_SUMS,
+                            .count = x->slicing.count,
+                            .error = &x->error,
+                            .user = &passing,
+                            .place = place_of,
+                            .work = add_tokens};
+    if (!back && x->own && (x->call->kernel->sums_whole || !passing.ends) && !x->error)
+        sums_note(x, sums_make_own(x, kind));
+    sweep_slices(&s);
+}
+
+static void make_sums(struct sums *x, int kind)
+{
+    const bool whole = x->call->kernel->sums_whole;
+    memset(x->of[kind], 0, x->bytes[kind]);
+    pass(x, kind, !whole && kind == QUERIES, false);
+    if (whole)
+        pass(x, kind, true, true);
+    else
+        prefix_share(x, kind);
+}
+
+/* Sets later_terms to the sums of the terms of all later ranks, added from the last rank on. */
+static void pass_terms(struct sums *x)
+{
+    const struct attn_transport *const t = x->call->transport;
+    const size_t bytes = x->terms_bytes;
+    if (t->rank + 1 < t->ranks)
+        sums_note(x, message_now(t, message_from(t->rank + 1, TAG_SUMS_DOWN, x->later_terms, bytes)));
+    for (size_t k = 0; k < bytes / sizeof(double); k++) x->terms[k] += x->later_terms[k];
+    if (t->rank > 0) sums_note(x, message_now(t, message_to(t->rank - 1, TAG_SUMS_DOWN, x->terms, bytes)));
+}
+
+/* ---- results and gradients ---- */
 
 /* Computes the gradients of the rank's tokens, and its part of those of parameters. Then finishes those of arrays that
    a decay reads, if `finishes`. */
-static int differentiate(const struct chain *x, bool finishes)
+static int differentiate(const struct sums *x, bool finishes)
 {
-    const struct sums *const s = &x->sums;
-    const struct ranks_call *const call = s->call;
+    const struct ranks_call *const call = x->call;
     const struct arrays *const a = &call->arrays;
-    struct attn_problem p = sums_problem(s, &s->slicing.whole, s->of);
+    struct attn_problem p = sums_problem(x, &x->slicing.whole, x->of);
+    if (x->prefix.keys && !finishes) return prefix_differentiate(x);
     p.term_gradients = x->terms_bytes == 0 ? NULL : finishes ? x->later_terms : x->terms;
-    if (p.n_q == 0) {
+    if (p.n_q == 0 && p.n_k == 0) {
         clear_gradients(call);
         return 0;
     }
     return (finishes ? call->kernel->finish_gradients : call->kernel->backward)(
-        &p, call->params, a->q, a->k, a->v, a->out, call->dout, call->dq, call->dk, call->dv, call->gradients, s->work);
+        &p, call->params, a->q, a->k, a->v, a->out, a->dout, a->dq, a->dk, a->dv, call->gradients, x->work);
 }
 
-/* Sets later_terms to the sums of the terms of all later ranks, added from the last rank on. */
-static void pass_terms(struct chain *x)
+static int attend(const struct sums *x)
 {
-    struct sums *const s = &x->sums;
-    const struct attn_transport *const t = s->call->transport;
-    const size_t bytes = s->call->kernel->outer_sums(&s->call->problem, 2);
-    memset(x->later_terms, 0, bytes);
-    if (t->rank + 1 < t->ranks)
-        sums_note(s, message_now(t, message_from(t->rank + 1, TAG_SUMS_DOWN, x->later_terms, bytes)));
-    for (size_t k = 0; k < bytes / sizeof(double); k++) x->terms[k] += x->later_terms[k];
-    if (t->rank > 0) sums_note(s, message_now(t, message_to(t->rank - 1, TAG_SUMS_DOWN, x->terms, bytes)));
-}
-
-/* Returns ATTN_ELENGTH if a rank with tokens begins within a chunk of the kernel. */
-static int misplaced(const struct ranks_call *call)
-{
-    int64_t first = 0;
-    for (int r = 0; r < call->transport->ranks; r++) {
-        if (call->run[r].n_q > 0 && first % call->kernel->outer_chunk) return ATTN_ELENGTH;
-        first += call->run[r].n_q;
-    }
-    return 0;
-}
-
-int chain_backward(const struct ranks_call *call)
-{
-    struct chain chain = chain_of(call, true), *const x = &chain;
-    struct sums *const s = &x->sums;
-    const int error = misplaced(call); /* the same on all ranks */
-    if (error) return error;
-    place(x);
-    documents_exchange(s);
-    pass_sums(x, KEYS);
-    prefix_share(s, KEYS);
-    pass_sums(x, QUERIES);
-    prefix_share(s, QUERIES);
-    memset(x->terms, 0, x->terms_bytes);
-    if (!s->error) sums_note(s, s->prefix.keys ? prefix_differentiate(s) : differentiate(x, false));
-    if (x->terms_bytes) pass_terms(x);
-    if (!s->error && x->terms_bytes) sums_note(s, differentiate(x, true));
-    sums_note(s, sum_gradients(call, x->gradients));
-    return s->error;
-}
-
-int chain_of_keys_forward(const struct ranks_call *call)
-{
-    struct chain chain = chain_of(call, false), *const x = &chain;
-    struct sums *const s = &x->sums;
+    const struct ranks_call *const call = x->call;
     const struct arrays *const a = &call->arrays;
-    place(x);
-    pass_sums(x, KEYS);
-    prefix_share(s, KEYS);
-    const struct attn_problem p = sums_problem(s, &s->slicing.whole, s->of);
-    if (!s->error && s->prefix.keys > 0)
-        sums_note(s, prefix_attend(s));
-    else if (!s->error && p.n_q > 0)
-        sums_note(s, call->kernel->forward(&p, call->params, a->q, a->k, a->v, a->out, s->work));
-    return s->error;
+    const struct attn_problem p = sums_problem(x, &x->slicing.whole, x->of);
+    if (x->prefix.keys) return prefix_attend(x);
+    return p.n_q ? call->kernel->forward(&p, call->params, a->q, a->k, a->v, a->out, x->work) : 0;
 }
+
+static int run(const struct ranks_call *call)
+{
+    struct memory m = {call->workspace, 0};
+    struct sums sums = sums_of(call, &m), *const x = &sums;
+    const int error = set_positions(x);
+    if (error == ATTN_ELENGTH) return error; /* the same on all ranks */
+    sums_note(x, error);
+    if (call->backward) documents_exchange(x);
+    make_sums(x, KEYS);
+    if (call->backward) make_sums(x, QUERIES);
+    if (!x->error) sums_note(x, call->backward ? differentiate(x, false) : attend(x));
+    if (!call->backward) return x->error;
+    if (x->terms_bytes) pass_terms(x);
+    if (!x->error && x->terms_bytes) sums_note(x, differentiate(x, true));
+    sums_note(x, sum_gradients(call, x->gradients));
+    return x->error;
+}
+
+/* Integers for all keys are equal on all ranks. Sums over earlier tokens read only the rank's own ones. */
+static uint64_t hash(const struct ranks_call *call)
+{
+    return call->kernel->key_sums ? integers_hash(call) : 0;
+}
+
+const struct algorithm sums_travel = {serves, check, workspace, hash, run};

@@ -8,8 +8,6 @@
    each rank needs the sums over all later ranks, from the rank after. */
 #include "ring.h"
 
-#include <string.h>
-
 static int64_t numbers_of_token(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     return p->batch * p->heads * kernel->decay_terms;
@@ -21,36 +19,6 @@ size_t decay_row(const struct attn_kernel *kernel, const struct attn_problem *p)
                        sizeof(double));
 }
 
-/* The parts of the memory. Forward has those up to EDGE, backward has all. */
-enum { BEFORE, QUERIES, CALL, EDGE, OF_QUERIES, OF_KEYS, KEYS_OF_CALL, OF_PIECE, RECEIVED, PARTS };
-
-static void rows_of_parts(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward, int64_t *rows)
-{
-    const int64_t longest = p->n_q > p->n_k ? p->n_q : p->n_k, piece = piece_of_runs(kernel);
-    const int64_t all[PARTS] = {
-        [BEFORE] = p->n_k + 1,
-        [QUERIES] = p->n_q,
-        [CALL] = longest,
-        [EDGE] = 1,
-        [OF_QUERIES] = p->n_q,
-        [OF_KEYS] = p->n_k,
-        [KEYS_OF_CALL] = longest > piece ? longest : piece,
-        [OF_PIECE] = piece,
-        [RECEIVED] = longest > piece ? longest : piece,
-    };
-    for (int k = 0; k < PARTS; k++) rows[k] = kernel->decay_terms && (backward || k <= EDGE) ? all[k] : 0;
-}
-
-size_t decay_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward)
-{
-    int64_t rows[PARTS];
-    size_t bytes = 0;
-    rows_of_parts(kernel, p, backward, rows);
-    for (int k = 0; k < PARTS; k++)
-        bytes = bytes_plus(bytes, whole_lines(bytes_times(decay_row(kernel, p), (size_t)rows[k])));
-    return bytes;
-}
-
 size_t decay_workspace(const struct attn_kernel *kernel, const struct attn_problem *p)
 {
     struct attn_problem of_keys = *p;
@@ -58,22 +26,30 @@ size_t decay_workspace(const struct attn_kernel *kernel, const struct attn_probl
     return kernel->decay_terms ? kernel->workspace(&of_keys) : 0;
 }
 
-void decay_place(struct ring *x, unsigned char *at, bool backward)
+void decay_place(struct ring *x, struct memory *m)
 {
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct attn_problem *const p = &x->own;
+    const int64_t longest = p->n_q > p->n_k ? p->n_q : p->n_k, piece = piece_of_runs(kernel);
     struct decay *const d = &x->decay;
-    double **const part[PARTS] = {[BEFORE] = &d->before,     [QUERIES] = &d->queries,       [CALL] = &d->call,
-                                  [EDGE] = &d->edge,         [OF_QUERIES] = &d->of_queries, [OF_KEYS] = &d->of_keys,
-                                  [KEYS_OF_CALL] = &d->keys, [OF_PIECE] = &d->of_piece,     [RECEIVED] = &d->received};
-    int64_t rows[PARTS];
-    d->row = decay_row(x->call->kernel, &x->own);
-    d->numbers = numbers_of_token(x->call->kernel, &x->own);
-    rows_of_parts(x->call->kernel, &x->own, backward, rows);
-    for (int k = 0; k < PARTS; k++) {
-        const size_t bytes = whole_lines(d->row * (size_t)rows[k]);
-        *part[k] = (double *)(void *)at;
-        memset(at, 0, bytes);
-        at += bytes;
-    }
+    d->row = decay_row(kernel, p);
+    d->numbers = numbers_of_token(kernel, p);
+    const struct {
+        double **to;
+        int64_t rows;
+    } part[] = {{&d->before, p->n_k + 1},
+                {&d->queries, p->n_q},
+                {&d->call, longest},
+                {&d->edge, 1},
+                /* for gradients */
+                {&d->of_queries, p->n_q},
+                {&d->of_keys, p->n_k},
+                {&d->keys, longest > piece ? longest : piece},
+                {&d->of_piece, piece},
+                {&d->received, longest > piece ? longest : piece}};
+    const size_t parts = sizeof part / sizeof *part;
+    for (size_t k = 0; k < parts && kernel->decay_terms && (x->call->backward || part[k].to != &d->of_queries); k++)
+        *part[k].to = memory_cleared(m, bytes_times(d->row, (size_t)part[k].rows));
 }
 
 /* Adds rows of tokens to rows of a call's array [B,H,n,decay_terms] if `to_call`, else the reverse. */
@@ -190,10 +166,9 @@ bool decay_reads(const struct attn_kernel *kernel, int param)
 
 bool decay_gradients_wanted(const struct ranks_call *call)
 {
-    void *const *const own = (void *const *)call->gradients;
+    struct learned x = FIRST_LEARNED;
     bool wanted = false;
-    for (int k = 0, n = 0; k < call->kernel->params && own; k++)
-        if (attn_param_learned(&call->kernel->param[k])) wanted |= own[n++] && decay_reads(call->kernel, k);
+    while (learned_next(call, &x)) wanted |= x.to && decay_reads(call->kernel, x.param);
     return wanted;
 }
 
@@ -226,7 +201,7 @@ int decay_finish(struct ring *x, void **gradients)
     const struct attn_transport *const t = call->transport;
     struct decay *const d = &x->decay;
     struct attn_problem p = x->own;
-    void *const *const own = (void *const *)call->gradients;
+    struct learned g = FIRST_LEARNED;
     if (!d->gives) return 0;
     move_rows(x, d->of_keys, d->of_queries, true);
     memset(d->edge, 0, d->row);
@@ -237,13 +212,9 @@ int decay_finish(struct ring *x, void **gradients)
             d->of_keys[j * d->numbers + k] = d->edge[k];
         }
     if (t->rank > 0) ring_note(x, message_now(t, message_to(t->rank - 1, TAG_DECAY, d->edge, d->row)));
-    for (int k = 0, n = 0; k < kernel->params; k++) {
-        const struct attn_param *const param = &kernel->param[k];
-        if (!attn_param_learned(param)) continue;
-        gradients[n] = decay_reads(kernel, k) ? own[n] : NULL;
-        if (gradients[n] && p.n_k == 0)
-            memset(gradients[n], 0, param_elements(param, &x->own) * ring_statistics_size(kernel));
-        n++;
+    while (learned_next(call, &g)) {
+        gradients[g.number] = decay_reads(kernel, g.param) ? g.to : NULL;
+        if (gradients[g.number] && p.n_k == 0) memset(g.to, 0, gradient_bytes(kernel, g.of, &x->own));
     }
     if (p.n_k == 0 || x->error) return 0;
     memset(d->keys, 0, d->row * (size_t)p.n_k);
@@ -256,5 +227,5 @@ int decay_finish(struct ring *x, void **gradients)
     p.workspace_bytes = 0;
     ring_set_params(x, 0, p.first_key);
     return kernel->finish_gradients(&p, call->params ? x->params : NULL, call->arrays.q, call->arrays.k, call->arrays.v,
-                                    call->arrays.out, call->dout, NULL, NULL, NULL, gradients, x->work);
+                                    call->arrays.out, call->arrays.dout, NULL, NULL, NULL, gradients, x->work);
 }

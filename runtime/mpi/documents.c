@@ -3,8 +3,6 @@
    to its own ones, and does not read sums over other documents. */
 #include "sums.h"
 
-#include <string.h>
-
 /* Returns the parameter with the ids of the rank's tokens, or NULL. */
 static const struct attn_param *ids_of(const struct attn_kernel *kernel)
 {
@@ -20,19 +18,12 @@ static size_t bytes_of_ids(const struct sums *x)
     return bytes_times(bytes_plus((size_t)x->call->problem.batch, 1), sizeof(int32_t));
 }
 
-size_t documents_bytes(const struct sums *x)
+void documents_place(struct sums *x, struct memory *m)
 {
-    return ids_of(x->call->kernel) ? bytes_times(2 * KINDS, whole_lines(bytes_of_ids(x))) : 0;
-}
-
-void documents_place(struct sums *x, unsigned char *at)
-{
-    const size_t bytes = whole_lines(bytes_of_ids(x));
     if (!ids_of(x->call->kernel)) return;
-    memset(at, 0, 2 * KINDS * bytes);
     for (int kind = 0; kind < KINDS; kind++) {
-        x->own_ids[kind] = (int32_t *)(void *)(at + (size_t)kind * bytes);
-        x->other_ids[kind] = (int32_t *)(void *)(at + (size_t)(KINDS + kind) * bytes);
+        x->own_ids[kind] = memory_cleared(m, bytes_of_ids(x));
+        x->other_ids[kind] = memory_cleared(m, bytes_of_ids(x));
     }
 }
 

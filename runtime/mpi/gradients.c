@@ -1,48 +1,46 @@
 /* Gradients of parameters. Every rank has the parameters, and each gets the sums of their gradients over all ranks. */
 #include "ranks.h"
 
-#include <string.h>
+bool learned_next(const struct ranks_call *call, struct learned *x)
+{
+    while (++x->param < call->kernel->params) {
+        x->of = &call->kernel->param[x->param];
+        if (!attn_param_learned(x->of)) continue;
+        x->number++;
+        x->to = call->gradients ? ((void *const *)call->gradients)[x->number] : NULL;
+        return true;
+    }
+    return false;
+}
 
 size_t gradient_bytes(const struct attn_kernel *kernel, const struct attn_param *p, const struct attn_problem *problem)
 {
-    return bytes_times(param_elements(p, problem), kernel->dtype == ATTN_F64 ? sizeof(double) : sizeof(float));
+    return bytes_times(param_elements(p, problem), attn_dtype_size(dtype_of_sums(kernel)));
 }
 
 size_t gradients_work(const struct ranks_call *call)
 {
-    const struct attn_kernel *const kernel = call->kernel;
+    struct learned x = FIRST_LEARNED;
     size_t bytes = 0;
-    for (int k = 0; k < kernel->params; k++)
-        if (attn_param_learned(&kernel->param[k]))
-            bytes = larger(bytes, gradient_bytes(kernel, &kernel->param[k], &call->problem));
-    return whole_lines(bytes);
+    while (learned_next(call, &x)) bytes = larger(bytes, gradient_bytes(call->kernel, x.of, &call->problem));
+    return bytes;
 }
 
 void clear_gradients(const struct ranks_call *call)
 {
-    void *const *const own = (void *const *)call->gradients;
-    for (int k = 0, n = 0; k < call->kernel->params && own; k++) {
-        const struct attn_param *const p = &call->kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        if (own[n]) memset(own[n], 0, gradient_bytes(call->kernel, p, &call->problem));
-        n++;
-    }
+    struct learned x = FIRST_LEARNED;
+    while (learned_next(call, &x))
+        if (x.to) memset(x.to, 0, gradient_bytes(call->kernel, x.of, &call->problem));
 }
 
 int sum_gradients(const struct ranks_call *call, void *work)
 {
-    const struct attn_kernel *const kernel = call->kernel;
-    void *const *const own = (void *const *)call->gradients;
+    struct learned x = FIRST_LEARNED;
     int error = 0;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const enum attn_dtype dtype = kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-        const bool rows = param_has_queries(p) || param_has_axis(p, ATTN_N_K);
-        if (own[n] && !rows)
-            error = worse_error(
-                error, sum_ranks(call->transport, own[n], (int64_t)param_elements(p, &call->problem), dtype, work));
-        n++;
+    while (learned_next(call, &x)) {
+        if (!x.to || param_has_queries(x.of) || param_has_axis(x.of, ATTN_N_K)) continue;
+        const int64_t count = (int64_t)param_elements(x.of, &call->problem);
+        error = worse_error(error, sum_ranks(call->transport, x.to, count, dtype_of_sums(call->kernel), work));
     }
     return error;
 }

@@ -3,8 +3,6 @@
    the others which keys its lists name, roughly, so that ranks send no others. */
 #include "ring.h"
 
-#include <string.h>
-
 /* Returns the parameter with lists, or NULL. All such masks of a spec read one parameter. */
 static const struct attn_param *lists_of(const struct attn_kernel *kernel)
 {
@@ -16,22 +14,6 @@ static const struct attn_param *lists_of(const struct attn_kernel *kernel)
 static int64_t block_of(const struct attn_param *p)
 {
     return (ATTN_N_Q - p->shape[p->rank - 2]) / 8; /* the inverse of ATTN_BLOCKS */
-}
-
-static int64_t common_divisor(int64_t a, int64_t b)
-{
-    return b ? common_divisor(b, a % b) : a;
-}
-
-int64_t queries_of_block(const struct attn_kernel *kernel)
-{
-    int64_t all = 1;
-    for (int k = 0; k < kernel->params; k++)
-        for (int n = 0; n < kernel->param[k].rank; n++) {
-            const int64_t own = queries_of_element(kernel->param[k].shape[n]);
-            if (own) all = all / common_divisor(all, own) * own;
-        }
-    return all;
 }
 
 size_t listed_bytes(const struct attn_transport *t, const struct attn_kernel *kernel)

@@ -1,7 +1,5 @@
-/* Messages of any length, and errors on which all ranks agree. */
+/* Messages of any length, errors on which all ranks agree, sums over all ranks, and slices that pass along ranks. */
 #include "ranks.h"
-
-#include <string.h>
 
 static size_t part_of(const struct message *m)
 {
@@ -84,13 +82,19 @@ int agree(const struct attn_transport *t, int error)
     return own;
 }
 
-static void add(void *sum, const void *more, int64_t count, enum attn_dtype dtype)
+void add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype)
 {
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < n; k++) {
+        const uint16_t *const half = (const uint16_t *)from;
+        uint16_t *const sum = (uint16_t *)to;
         if (dtype == ATTN_F64)
-            ((double *)sum)[k] += ((const double *)more)[k];
+            ((double *)to)[k] += ((const double *)from)[k];
+        else if (dtype == ATTN_F32)
+            ((float *)to)[k] += ((const float *)from)[k];
+        else if (dtype == ATTN_BF16)
+            sum[k] = attn_bf16(attn_bf16_value(sum[k]) + attn_bf16_value(half[k]));
         else
-            ((float *)sum)[k] += ((const float *)more)[k];
+            sum[k] = attn_f16(attn_f16_value(sum[k]) + attn_f16_value(half[k]));
     }
 }
 
@@ -102,7 +106,7 @@ int sum_ranks(const struct attn_transport *t, void *data, int64_t count, enum at
     if (t->sum) return t->sum(t->user, data, count, dtype);
     if (t->rank > 0) {
         error = message_now(t, message_from(t->rank - 1, TAG_SUM, work, bytes));
-        add(work, data, count, dtype);
+        add_elements(work, data, count, dtype);
         memcpy(data, work, bytes);
     }
     if (t->rank + 1 < t->ranks) {
@@ -111,4 +115,30 @@ int sum_ranks(const struct attn_transport *t, void *data, int64_t count, enum at
     }
     if (t->rank > 0) error = worse_error(error, message_now(t, message_to(t->rank - 1, TAG_SUM, data, bytes)));
     return error;
+}
+
+void sweep_slices(const struct sweep *s)
+{
+    enum { PENDING = 2 };
+    const struct attn_transport *const t = s->transport;
+    struct message received[PENDING] = {{0}}, sent[PENDING] = {{0}};
+    size_t bytes[PENDING] = {0};
+    const bool receives = s->from >= 0 && s->from < t->ranks, sends = s->to >= 0 && s->to < t->ranks;
+    int *const error = s->error;
+    for (int64_t n = -1; n < s->count; n++) {
+        const int64_t next = n + 1, at = next % PENDING;
+        if (n >= 0) *error = worse_error(*error, message_end(t, &sent[n % PENDING]));
+        if (next < s->count) {
+            unsigned char *const place = s->place(s->user, next, &bytes[at]);
+            if (receives) received[at] = message_from(s->from, s->tag, place, bytes[at]);
+            if (receives) *error = worse_error(*error, message_begin(t, &received[at]));
+        }
+        if (n < 0) continue;
+        *error = worse_error(*error, message_end(t, &received[n % PENDING]));
+        const unsigned char *const made = s->work(s->user, n);
+        if (!sends) continue;
+        sent[n % PENDING] = message_to(s->to, s->tag, made, bytes[n % PENDING]);
+        *error = worse_error(*error, message_begin(t, &sent[n % PENDING]));
+    }
+    for (int k = 0; k < PENDING; k++) *error = worse_error(*error, message_end(t, &sent[k]));
 }

@@ -9,15 +9,6 @@
 struct layout {
     size_t keys, values, params, decay, bytes; /* offsets, and the bytes of a row */
 };
-struct ring_sizes {
-    size_t params, lists, starts, buffer, out, statistics, had_sink, decay, kernel;
-};
-/* A piece of the run of rank `source`, in a buffer. */
-struct piece {
-    int source;
-    struct rows rows;
-    unsigned char *at;
-};
 enum { RING_BUFFERS = 2 };
 /* The sums of a decay's logarithm (decay.c). A row has `numbers` numbers in `row` bytes, those of a token, which are
    [B,H,decay_terms]. Without a decay, all is 0. */
@@ -41,44 +32,49 @@ struct ring {
     const struct ranks_call *call;
     struct routes routes;
     struct layout layout;
-    struct ring_sizes sizes;
     struct attn_problem own;                      /* with statistics */
     unsigned char *params, *buffer[RING_BUFFERS]; /* params: of the current call of the kernel */
-    unsigned char *out, *statistics;              /* results for a piece */
     int32_t *lists;                               /* of blocks of keys, for the current call (listed.c) */
     int64_t *starts;                              /* query_start of the current call */
-    unsigned char *work;
     struct decay decay;
     unsigned char *had_sink; /* for each query of a rank without keys: whether a call for it has had the sink */
+    unsigned char *work;
+    size_t work_bytes;
     int error;
-    /* compute: computes with the keys `rows` of rank `source`, in a message. hop_done: NULL, or what all ranks do after
-       each hop. */
-    int (*compute)(struct ring *x, int source, struct rows rows, const unsigned char *message);
+    /* ring_travel calls these on each rank.
+       - clear: NULL, or what is done before the calls for a piece of n_k keys of another rank
+       - compute: computes for such keys and the queries from number `first` on. `p` has their numbers, and all members
+         that do not depend on what is computed. `begins` is true for the first call for a piece
+       - hop_done: NULL, or what all ranks do after each hop */
+    void (*clear)(struct ring *x, int64_t n_k);
+    int (*compute)(struct ring *x, struct attn_problem *p, int64_t first, bool begins, const unsigned char *message);
     void (*hop_done)(struct ring *x, int source, int step, int hop, int64_t number);
     void *more; /* for these functions */
 };
 
-int64_t ring_heads_of_keys(const struct attn_problem *p);
-struct layout ring_layout(const struct attn_kernel *kernel, const struct attn_problem *p);
+/* ---- ring.c ---- */
+
+bool ring_serves(const struct ranks_call *call);
+int ring_check(const struct ranks_call *call);
+/* Makes x->routes. Returns an error that is equal on all ranks. */
+int ring_make_routes(struct ring *x);
+void ring_note(struct ring *x, int error);
 size_t ring_statistics_size(const struct attn_kernel *kernel);
+/* Returns the number of heads of keys. */
+int64_t ring_heads_of_keys(const struct attn_problem *p);
 /* Returns batch * heads * n_q. */
 size_t ring_rows(const struct attn_problem *p);
 /* Sets x->params to the parameters of queries from `first_query` on. first_key: the position of the first key */
 void ring_set_params(struct ring *x, int64_t first_query, int64_t first_key);
-/* Sets the keys, values and parameters of a call for `rows` of rank `source`. */
-void ring_use_message(struct ring *x, struct attn_problem *p, const unsigned char *message, int64_t first_query,
-                      int64_t key);
-/* Sets the position of the first query of a call, whose number is `first`, for keys from position `key` on. */
-int ring_place_queries(struct ring *x, struct attn_problem *p, int64_t first, int64_t key);
-/* Makes x->routes. Returns an error that is equal on all ranks. */
-int ring_make_routes(struct ring *x);
-size_t ring_sink_bytes(const struct attn_kernel *kernel, const struct attn_problem *p); /* the bytes of had_sink */
-/* Divides the queries first … end - 1 of a call for keys of another rank, so that one call for each query has its sink:
-   the call for the rank's own keys, if it has some. Returns the end of the first part, and sets its sink_mode. */
-int64_t ring_part_of_queries(struct ring *x, int64_t first, int64_t end, int *sink_mode);
-/* Limits the queries to those that see keys `rows` of a run that begins at position `begin`. */
-void ring_limit_queries(const struct ring *x, int64_t begin, struct rows rows, int64_t *first, int64_t *end);
-void ring_note(struct ring *x, int error);
+
+/* ---- ring_keys.c ---- */
+
+/* Sets the memory that forward and backward have in common. */
+void ring_place(struct ring *x, struct memory *m);
+/* Returns the problem of a call of the kernel for the rank's own tokens, and sets *error. */
+struct attn_problem ring_own_call(struct ring *x, int *error);
+/* Sends all pieces to the ranks whose queries see them, and calls the functions of `x` there. */
+void ring_travel(struct ring *x);
 
 /* ---- listed.c ---- */
 
@@ -89,12 +85,9 @@ void lists_place(struct ring *x, const struct attn_problem *p, int64_t first, in
 /* ---- decay.c ---- */
 
 size_t decay_row(const struct attn_kernel *kernel, const struct attn_problem *p); /* bytes, or 0 without a decay */
-/* Return the bytes of the sums, and of the kernel's workspace for them. */
-size_t decay_bytes(const struct attn_kernel *kernel, const struct attn_problem *p, bool backward);
-size_t decay_workspace(const struct attn_kernel *kernel, const struct attn_problem *p);
-/* Sets the arrays of x->decay, which have decay_bytes() bytes, and clears them. */
-void decay_place(struct ring *x, unsigned char *at, bool backward);
-void decay_make(struct ring *x); /* makes the sums, on all ranks together */
+size_t decay_workspace(const struct attn_kernel *kernel, const struct attn_problem *p); /* of the kernel, for sums */
+void decay_place(struct ring *x, struct memory *m); /* sets the arrays of x->decay, and clears them */
+void decay_make(struct ring *x);                    /* makes the sums, on all ranks together */
 /* Writes the sums before the rank's keys `rows`. */
 void decay_pack(const struct ring *x, unsigned char *to, size_t row_bytes, struct rows rows);
 /* Sets p->query_decay for queries from number `first` on, and keys from position `key` on. */
@@ -114,33 +107,22 @@ int decay_finish(struct ring *x, void **gradients);
 
 /* Gradients of parameters. */
 struct ring_gradients {
-    size_t call_bytes, rows_bytes, pointers_bytes;
+    size_t rows_bytes;
     unsigned char *call;            /* those of a call of the kernel, each on whole cache lines */
     void **pointers;                /* struct NAME_gradients of a call */
     unsigned char *rows, *received; /* rows of a piece of other keys that this rank has, and of a received piece */
 };
-struct ring_gradients ring_gradients_of(const struct attn_kernel *kernel, const struct attn_problem *own);
-size_t ring_gradients_bytes(const struct ring_gradients *x); /* of the workspace */
-void ring_gradients_place(struct ring_gradients *x, unsigned char *at);
+void ring_gradients_place(struct ring_gradients *g, const struct ring *x, struct memory *m);
 /* Sets the pointers of a call for the rank's own keys, or for a piece, and returns them. */
 void **ring_gradients_point(const struct ring *x, const struct ring_gradients *g, bool own_keys);
 /* Sets the rank's own gradients to 0: all, or those that have an element for each query and key. */
 void ring_gradients_clear(const struct ring *x, bool pairs_only);
-/* Adds the gradients of a call, whose first key is at position `key`. */
+/* Adds the gradients of a call, whose first key is at position call->first_key. */
 void ring_gradients_add(const struct ring *x, const struct ring_gradients *g, const struct attn_problem *call,
-                        int64_t first_query, int64_t key, bool own_keys);
+                        int64_t first_query, bool own_keys);
 /* Returns the bytes of the rows for this number of keys that go back to the rank that has the keys. */
 size_t ring_gradients_sent(const struct ring *x, int64_t keys);
 /* Adds the rows that another rank had. */
 void ring_gradients_add_received(const struct ring *x, const struct ring_gradients *g, struct rows received);
-
-/* ---- ring_backward.c ---- */
-
-void ring_add_elements(void *to, const void *from, int64_t n, enum attn_dtype dtype);
-
-/* ---- ring.c ---- */
-
-/* Sends all pieces to the ranks whose queries see them, and calls `compute` there. */
-void ring_travel(struct ring *x);
 
 #endif

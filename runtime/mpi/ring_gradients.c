@@ -4,8 +4,6 @@
    keys. */
 #include "ring.h"
 
-#include <string.h>
-
 /* The places of an array's elements in a larger array, for four axes. */
 struct placed {
     int64_t whole[4], first[4], shape[4];
@@ -34,13 +32,8 @@ static void add_placed(const struct placed *x, void *to, const void *from, enum 
         for (int64_t b = x->first[1]; b < x->first[1] + x->shape[1]; b++)
             for (int64_t c = x->first[2]; c < x->first[2] + x->shape[2]; c++, row += x->shape[3] * size) {
                 const int64_t at = ((a * x->whole[1] + b) * x->whole[2] + c) * x->whole[3] + x->first[3];
-                ring_add_elements((unsigned char *)to + at * size, row, x->shape[3], dtype);
+                add_elements((unsigned char *)to + at * size, row, x->shape[3], dtype);
             }
-}
-
-static enum attn_dtype dtype_of(const struct attn_kernel *kernel)
-{
-    return kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
 }
 
 static bool is_of_pairs(const struct attn_param *p)
@@ -78,46 +71,34 @@ static struct attn_problem longest(const struct attn_kernel *kernel, const struc
     return sized(own, own->n_q, is_of_pairs(p) && own->n_k > piece ? own->n_k : piece);
 }
 
-struct ring_gradients ring_gradients_of(const struct attn_kernel *kernel, const struct attn_problem *own)
+void ring_gradients_place(struct ring_gradients *g, const struct ring *x, struct memory *m)
 {
-    struct ring_gradients x = {.pointers_bytes = whole_lines((size_t)kernel->params * sizeof(void *))};
-    for (int k = 0; k < kernel->params; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const struct attn_problem call = longest(kernel, own, p);
-        x.call_bytes = bytes_plus(x.call_bytes, bytes_of(kernel, p, &call));
-        if (returns(kernel, k)) x.rows_bytes = bytes_plus(x.rows_bytes, bytes_of(kernel, p, &call));
+    const struct attn_kernel *const kernel = x->call->kernel;
+    struct learned p = FIRST_LEARNED;
+    size_t call_bytes = 0;
+    g->rows_bytes = 0;
+    while (learned_next(x->call, &p)) {
+        const struct attn_problem call = longest(kernel, &x->own, p.of);
+        call_bytes = bytes_plus(call_bytes, bytes_of(kernel, p.of, &call));
+        if (returns(kernel, p.param)) g->rows_bytes = bytes_plus(g->rows_bytes, bytes_of(kernel, p.of, &call));
     }
-    return x;
-}
-
-size_t ring_gradients_bytes(const struct ring_gradients *x)
-{
-    return bytes_plus(bytes_plus(x->call_bytes, x->pointers_bytes), bytes_times(2, x->rows_bytes));
-}
-
-void ring_gradients_place(struct ring_gradients *x, unsigned char *at)
-{
-    x->call = at;
-    x->rows = at + x->call_bytes;
-    x->received = x->rows + x->rows_bytes;
-    x->pointers = (void **)(void *)(x->received + x->rows_bytes);
+    g->call = memory_part(m, call_bytes);
+    g->rows = memory_part(m, g->rows_bytes);
+    g->received = memory_part(m, g->rows_bytes);
+    g->pointers = memory_part(m, (size_t)kernel->params * sizeof(void *));
 }
 
 void **ring_gradients_point(const struct ring *x, const struct ring_gradients *g, bool own_keys)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    void *const *const own = (void *const *)x->call->gradients;
+    struct learned p = FIRST_LEARNED;
     unsigned char *at = g->call;
-    for (int k = 0, n = 0; k < kernel->params; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const struct attn_problem call = longest(kernel, &x->own, p);
-        g->pointers[n] = !own || !own[n] ? NULL : own_keys && !is_of_pairs(p) ? own[n] : at;
-        n++;
-        at += bytes_of(kernel, p, &call);
+    while (learned_next(x->call, &p)) {
+        const struct attn_problem call = longest(kernel, &x->own, p.of);
+        g->pointers[p.number] = !p.to ? NULL : own_keys && !is_of_pairs(p.of) ? p.to : at;
+        at += bytes_of(kernel, p.of, &call);
     }
-    return own ? g->pointers : NULL;
+    return x->call->gradients ? g->pointers : NULL;
 }
 
 /* Returns the problem with the rows of the rank's own gradient. */
@@ -128,33 +109,26 @@ static struct attn_problem whole_of(const struct ring *x, const struct attn_para
 
 void ring_gradients_clear(const struct ring *x, bool pairs_only)
 {
-    const struct attn_kernel *const kernel = x->call->kernel;
-    void *const *const own = (void *const *)x->call->gradients;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        const struct attn_problem whole = whole_of(x, p);
-        if (own[n] && (is_of_pairs(p) || !pairs_only)) memset(own[n], 0, gradient_bytes(kernel, p, &whole));
-        n++;
+    struct learned p = FIRST_LEARNED;
+    while (learned_next(x->call, &p)) {
+        const struct attn_problem whole = whole_of(x, p.of);
+        if (p.to && (is_of_pairs(p.of) || !pairs_only)) memset(p.to, 0, gradient_bytes(x->call->kernel, p.of, &whole));
     }
 }
 
 void ring_gradients_add(const struct ring *x, const struct ring_gradients *g, const struct attn_problem *call,
-                        int64_t first_query, int64_t key, bool own_keys)
+                        int64_t first_query, bool own_keys)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    void *const *const own = (void *const *)x->call->gradients;
+    struct learned p = FIRST_LEARNED;
     unsigned char *rows = g->rows;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        void *const to = own[n], *const from = g->pointers[n];
-        n++;
-        if (!to || decay_reads(kernel, k) || (own_keys && !is_of_pairs(p))) continue;
-        const struct attn_problem whole = returns(kernel, k) ? sized(&x->own, 0, call->n_k) : whole_of(x, p);
-        const struct placed at = placed_of(p, &whole, call, first_query, is_of_pairs(p) ? key : 0);
-        add_placed(&at, returns(kernel, k) ? rows : to, from, dtype_of(kernel));
-        if (returns(kernel, k)) rows += bytes_of(kernel, p, call);
+    while (learned_next(x->call, &p)) {
+        const bool pairs = is_of_pairs(p.of), goes_back = returns(kernel, p.param);
+        if (!p.to || decay_reads(kernel, p.param) || (own_keys && !pairs)) continue;
+        const struct attn_problem whole = goes_back ? sized(&x->own, 0, call->n_k) : whole_of(x, p.of);
+        const struct placed at = placed_of(p.of, &whole, call, first_query, pairs ? call->first_key : 0);
+        add_placed(&at, goes_back ? rows : p.to, g->pointers[p.number], dtype_of_sums(kernel));
+        if (goes_back) rows += bytes_of(kernel, p.of, call);
     }
 }
 
@@ -162,13 +136,10 @@ size_t ring_gradients_sent(const struct ring *x, int64_t keys)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct attn_problem call = sized(&x->own, 0, keys);
-    void *const *const own = (void *const *)x->call->gradients;
+    struct learned p = FIRST_LEARNED;
     size_t bytes = 0;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        if (!attn_param_learned(&kernel->param[k])) continue;
-        if (own[n] && returns(kernel, k)) bytes += bytes_of(kernel, &kernel->param[k], &call);
-        n++;
-    }
+    while (learned_next(x->call, &p))
+        if (p.to && returns(kernel, p.param)) bytes += bytes_of(kernel, p.of, &call);
     return bytes;
 }
 
@@ -176,15 +147,12 @@ void ring_gradients_add_received(const struct ring *x, const struct ring_gradien
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct attn_problem call = sized(&x->own, 0, received.end - received.first);
-    void *const *const own = (void *const *)x->call->gradients;
+    struct learned p = FIRST_LEARNED;
     const unsigned char *from = g->received;
-    for (int k = 0, n = 0; k < kernel->params && own; k++) {
-        const struct attn_param *const p = &kernel->param[k];
-        if (!attn_param_learned(p)) continue;
-        void *const to = own[n++];
-        if (!to || !returns(kernel, k)) continue;
-        const struct placed at = placed_of(p, &x->own, &call, 0, received.first);
-        add_placed(&at, to, from, dtype_of(kernel));
-        from += bytes_of(kernel, p, &call);
+    while (learned_next(x->call, &p)) {
+        if (!p.to || !returns(kernel, p.param)) continue;
+        const struct placed at = placed_of(p.of, &x->own, &call, 0, received.first);
+        add_placed(&at, p.to, from, dtype_of_sums(kernel));
+        from += bytes_of(kernel, p.of, &call);
     }
 }

@@ -4,8 +4,6 @@
    tell that some keys are not seen: keys after the longest sequence, and keys of other documents. */
 #include "route.h"
 
-#include <string.h>
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -34,34 +32,6 @@ int64_t routes_query(const struct routes *x, int rank)
     int64_t at = x->first_query;
     for (int r = 0; r < rank; r++) at += x->run[r].n_q;
     return at;
-}
-
-const int32_t *all_integers(const struct ranks_call *call, const struct attn_param *p)
-{
-    const int32_t *data = NULL;
-    if (p->dtype == ATTN_I32 && call->params)
-        memcpy(&data, (const unsigned char *)call->params + p->offset, sizeof data);
-    return data;
-}
-
-/* Returns the number of these integers. */
-static int64_t count_of(const struct ranks_call *call, const struct attn_param *p)
-{
-    return p->limits == ATTN_IDS       ? call->problem.batch * call->problem.all_keys
-           : p->limits == ATTN_LENGTHS ? call->problem.batch
-                                       : 0;
-}
-
-uint64_t routes_hash(const struct ranks_call *call)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int k = 0; k < call->kernel->params; k++) {
-        const struct attn_param *const p = &call->kernel->param[k];
-        const int32_t *const data = all_integers(call, p);
-        for (int64_t n = 0, count = data ? count_of(call, p) : 0; n < count; n++)
-            hash = (hash ^ (uint32_t)data[n]) * UINT64_C(0x100000001b3);
-    }
-    return hash;
 }
 
 /* Sets the range of the ids of each rank's queries, over all sequences. */

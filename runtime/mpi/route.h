@@ -38,10 +38,6 @@ int64_t routes_pieces(const struct routes *x); /* the number of pieces of the lo
 /* Returns the position of the first key or query of a rank. */
 int64_t routes_key(const struct routes *x, int rank);
 int64_t routes_query(const struct routes *x, int rank);
-/* Returns the integers of a parameter for the keys of all ranks, or NULL if the parameter is another one. */
-const int32_t *all_integers(const struct ranks_call *call, const struct attn_param *p);
-/* Returns a hash of integers that all ranks need for the same routes. */
-uint64_t routes_hash(const struct ranks_call *call);
 /* Returns the rows of a piece of the run of rank `source` that the queries of `rank` see. */
 struct rows routes_seen(const struct routes *x, int source, int rank, int64_t piece);
 /* Returns the rows of the piece that are sent to `rank`, which travel in direction `step`, 1 or -1. */

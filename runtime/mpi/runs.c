@@ -1,8 +1,6 @@
 /* The table of all ranks' runs, which is gathered and sent along a binary tree. */
 #include "ranks.h"
 
-#include <string.h>
-
 static uint64_t hash_of(uint64_t hash, const void *bytes, size_t n)
 {
     const unsigned char *const byte = (const unsigned char *)bytes;

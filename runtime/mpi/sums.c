@@ -1,7 +1,5 @@
-/* Making sums over tokens, whose order on their way chain_sums.c and total.c choose (sums.h). */
+/* Making sums over tokens, whose order on their way chain_sums.c chooses (sums.h). */
 #include "sums.h"
-
-#include <string.h>
 
 void sums_note(struct sums *x, int error)
 {
@@ -11,7 +9,7 @@ void sums_note(struct sums *x, int error)
 size_t sums_bytes(const struct sums *x, const struct attn_problem *problem, int kind)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    return x->backward ? kernel->outer_sums(problem, kind) : kind == KEYS ? kernel->key_sums(problem) : 0;
+    return x->call->backward ? kernel->outer_sums(problem, kind) : kind == KEYS ? kernel->key_sums(problem) : 0;
 }
 
 struct attn_problem sums_problem(const struct sums *x, const struct attn_problem *problem,
@@ -19,109 +17,111 @@ struct attn_problem sums_problem(const struct sums *x, const struct attn_problem
 {
     struct attn_problem p = *problem;
     p.saved = NULL;
-    if (x->backward) p.statistics = NULL;
+    if (x->call->backward) p.statistics = NULL;
     p.workspace_bytes = 0;
     p.earlier_sums = of[KEYS];
-    p.later_sums = x->backward ? of[QUERIES] : NULL;
+    p.later_sums = x->call->backward ? of[QUERIES] : NULL;
     return p;
-}
-
-static size_t kernel_bytes(const struct sums *x, const struct attn_problem *problem)
-{
-    static unsigned char some; /* says that there are sums */
-    unsigned char *const of[KINDS] = {&some, &some};
-    const struct attn_problem p = sums_problem(x, problem, of);
-    return x->backward ? x->call->kernel->backward_workspace(&p) : x->call->kernel->workspace(&p);
-}
-
-bool sums_join(const struct sums *x)
-{
-    return x->slicing.whole.foldable && x->call->kernel->outer_adds;
-}
-
-struct sums sums_of_call(const struct ranks_call *call, bool backward)
-{
-    struct sums made = {.call = call, .backward = backward}, *const x = &made;
-    x->slicing = slicing_of(call->kernel, &call->problem, (int64_t)call->transport->ranks * ATTN_RANKS_SLICES);
-    x->params_bytes = slice_params_bytes(call->kernel);
-    for (int kind = 0; kind < KINDS; kind++) x->bytes[kind] = whole_lines(sums_bytes(x, &x->slicing.whole, kind));
-    if (sums_join(x)) x->own_bytes = larger(x->bytes[KEYS], x->bytes[QUERIES]);
-    x->kernel_bytes = kernel_bytes(x, &x->slicing.whole);
-    for (int64_t n = 0; n < x->slicing.of_sequence && x->slicing.count; n++) {
-        struct slice slice;
-        const struct arrays none = {0};
-        slice_make(&x->slicing, n, &none, NULL, NULL, &slice);
-        x->kernel_bytes = larger(x->kernel_bytes, kernel_bytes(x, &slice.problem));
-        for (int kind = 0; kind < KINDS; kind++)
-            x->sent_bytes = larger(x->sent_bytes, whole_lines(sums_bytes(x, &slice.problem, kind)));
-    }
-    x->kernel_bytes = whole_lines(x->kernel_bytes);
-    if (backward) x->gradients_bytes = gradients_work(call);
-    return made;
-}
-
-void sums_set_dout(struct sums *x)
-{
-    x->of_dout = x->slicing;
-    x->of_dout.whole.out = x->call->problem.dout;
 }
 
 unsigned char *sums_place(const struct sums *x, int64_t n, int kind, size_t *bytes)
 {
-    const struct attn_problem *const p = &x->slicing.whole;
+    const struct attn_problem *const p = &x->slicing.whole, slice = slice_problem(&x->slicing, n);
     const int64_t head = n / x->slicing.of_sequence * p->kv_heads + n % x->slicing.of_sequence * x->slicing.heads;
-    struct slice slice;
-    const struct arrays none = {0};
-    slice_make(&x->slicing, n, &none, NULL, NULL, &slice);
-    *bytes = sums_bytes(x, &slice.problem, kind);
+    *bytes = sums_bytes(x, &slice, kind);
     return x->of[kind] + (size_t)head * (sums_bytes(x, p, kind) / (size_t)(p->batch * p->kv_heads));
 }
 
-/* Adds tokens to the sums. */
-static int add(const struct sums *x, const struct attn_problem *problem, const void *params, const struct arrays *a,
-               const void *dout, unsigned char *const of[KINDS], int kind)
+/* ---- parts of the tokens ---- */
+
+struct slice sums_tokens(const struct sums *x)
+{
+    return (struct slice){x->slicing.whole, x->call->arrays, x->call->params};
+}
+
+static void *row_of(const void *array, const struct attn_strides *s, int64_t row, enum attn_dtype dtype)
+{
+    const int64_t bytes = row * s->row * (int64_t)attn_dtype_size(dtype);
+    return array ? (unsigned char *)(uintptr_t)array + bytes : NULL;
+}
+
+struct slice sums_part(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
-    const struct attn_problem p = sums_problem(x, problem, of);
+    const struct attn_problem *const p = &all->problem;
+    const struct arrays *const a = &all->arrays;
+    const struct part rows = {.first_query = first, .first_key = first};
+    struct slice t = *all;
+    t.problem.n_q = n_q;
+    t.problem.n_k = n_k;
+    t.problem.first_key += first;
+    t.problem.query_start = n_q == n_k ? NULL : x->starts;
+    t.problem.statistics = row_of(p->statistics, &p->statistics_at, first, dtype_of_sums(kernel));
+    t.arrays = (struct arrays){
+        .q = row_of(a->q, &p->q, first, kernel->dtype),
+        .k = row_of(a->k, &p->k, first, kernel->key_dtype),
+        .v = kernel->values_are_keys ? a->v : row_of(a->v, &p->v, first, kernel->value_dtype),
+        .out = row_of(a->out, &p->out, first, kernel->dtype),
+        .dout = row_of(a->dout, &p->dout, first, kernel->dtype),
+        .dq = row_of(a->dq, &p->dq, first, kernel->dtype),
+        .dk = row_of(a->dk, &p->dk, first, kernel->dtype),
+        .dv = row_of(a->dv, &p->dv, first, kernel->dtype),
+    };
+    if (!all->params || !kernel->params) return t;
+    part_of_params(kernel, p, &rows, all->params, x->prefix.params);
+    t.params = x->prefix.params;
+    return t;
+}
+
+/* ---- adding tokens ---- */
+
+static int add(const struct sums *x, const struct slice *tokens, unsigned char *const of[KINDS], int kind)
+{
+    const struct attn_kernel *const kernel = x->call->kernel;
+    const struct attn_problem p = sums_problem(x, &tokens->problem, of);
+    const struct arrays *const a = &tokens->arrays;
     if (kind == KEYS ? p.n_k == 0 : p.n_q == 0) return 0;
-    if (kind == QUERIES && prefix_serves(kernel)) return prefix_add_queries(x, problem, params, a, dout, of);
-    return x->backward ? kernel->add_outer_sums(&p, params, a->q, a->k, a->v, a->out, dout, kind, x->work)
-                       : kernel->add_key_sums(&p, params, a->k, a->v, x->work);
+    return x->call->backward
+               ? kernel->add_outer_sums(&p, tokens->params, a->q, a->k, a->v, a->out, a->dout, kind, x->work)
+               : kernel->add_key_sums(&p, tokens->params, a->k, a->v, x->work);
+}
+
+int sums_add(const struct sums *x, const struct slice *tokens, unsigned char *const of[KINDS], int kind)
+{
+    if (kind == KEYS || !prefix_serves(x->call->kernel)) return add(x, tokens, of, kind);
+    /* queries after the first keys, and queries at them, which see the first keys alone */
+    const int64_t keys = x->prefix.keys, left = tokens->problem.n_q - keys;
+    unsigned char *const first = x->prefix.of[KEYS] + (of[KEYS] - x->of[KEYS]);
+    unsigned char *const sums[KINDS] = {keys ? first : of[KEYS], of[QUERIES]};
+    const struct slice after = sums_part(x, tokens, keys, left, left);
+    const int error = add(x, &after, sums, QUERIES);
+    if (error) return error;
+    const struct slice queries = sums_part(x, tokens, 0, keys, 0);
+    return add(x, &queries, sums, QUERIES);
 }
 
 int sums_make_own(const struct sums *x, int kind)
 {
+    const struct slice all = sums_tokens(x);
     unsigned char *of[KINDS] = {x->of[KEYS], x->of[QUERIES]};
     of[kind] = x->own;
-    memset(x->own, 0, x->own_bytes);
-    return add(x, &x->slicing.whole, x->call->params, &x->call->arrays, x->call->dout, of, kind);
-}
-
-static void add_numbers(unsigned char *sum, const unsigned char *more, size_t bytes, enum attn_dtype dtype)
-{
-    if (dtype == ATTN_F64)
-        for (size_t k = 0; k < bytes / sizeof(double); k++)
-            ((double *)(void *)sum)[k] += ((const double *)(const void *)more)[k];
-    else
-        for (size_t k = 0; k < bytes / sizeof(float); k++)
-            ((float *)(void *)sum)[k] += ((const float *)(const void *)more)[k];
+    memset(x->own, 0, larger(x->bytes[KEYS], x->bytes[QUERIES]));
+    return sums_add(x, &all, of, kind);
 }
 
 int sums_add_slice(const struct sums *x, int64_t n, int kind, unsigned char *to)
 {
     const struct ranks_call *const call = x->call;
-    const struct arrays given = {NULL, NULL, NULL, (void *)(uintptr_t)call->dout};
     unsigned char *of[KINDS];
     size_t bytes;
-    struct slice slice, of_dout;
     for (int k = KINDS - 1; k >= 0; k--) of[k] = sums_place(x, n, k, &bytes);
     if (x->own) {
         const size_t before = (size_t)(sums_place(x, n, kind, &bytes) - x->of[kind]);
-        add_numbers(to, x->own + before, bytes, call->kernel->dtype);
+        const enum attn_dtype dtype = dtype_of_sums(call->kernel);
+        add_elements(to, x->own + before, (int64_t)(bytes / attn_dtype_size(dtype)), dtype);
         return 0;
     }
     of[kind] = to;
-    int error = slice_make(&x->of_dout, n, &given, NULL, NULL, &of_dout);
-    if (!error) error = slice_make(&x->slicing, n, &call->arrays, call->params, x->params, &slice);
-    return error ? error : add(x, &slice.problem, slice.params, &slice.arrays, of_dout.arrays.out, of, kind);
+    const struct slice slice = slice_of(&x->slicing, n, &call->arrays, call->params, x->params);
+    return sums_add(x, &slice, of, kind);
 }

@@ -1,19 +1,18 @@
-/* Sums over tokens that travel over ranks (chain_sums.c, total.c): sums over keys for results, and for gradients those
-   of struct attn_problem, earlier_sums and later_sums. Their kind is KEYS for sums over keys or earlier tokens, and
-   QUERIES for sums over queries or later tokens. */
+/* Sums over tokens that travel over ranks (chain_sums.c): sums over keys for results, and for gradients those of struct
+   attn_problem, earlier_sums and later_sums. Their kind is KEYS for sums over keys or earlier tokens, and QUERIES for
+   sums over queries or later tokens. */
 #ifndef ATTNRT_SUMS_H
 #define ATTNRT_SUMS_H
 
 #include "ranks.h"
 
-enum { KEYS = 0, QUERIES = 1, KINDS = 2 };
+enum { KEYS = 0, QUERIES = 1, KINDS = 2, SUMS_BUFFERS = 2 };
 
 /* The first keys of the sequence, if all queries see them (prefix.c). Otherwise there are no such keys. */
 struct prefix {
     int64_t keys;             /* the rank's tokens that are such keys */
     unsigned char *of[KINDS]; /* the sums over all such keys, and over all queries */
-    int64_t *starts;          /* query_start of calls with a part of the tokens */
-    unsigned char *params;    /* their parameters */
+    unsigned char *params;    /* the parameters of calls with a part of the tokens */
     void **pointers;          /* struct NAME_gradients for a part */
     unsigned char *gradients; /* its gradients of parameters, each on whole cache lines */
 };
@@ -21,23 +20,22 @@ struct prefix {
 /* A call on one rank. */
 struct sums {
     const struct ranks_call *call;
-    bool backward;
-    struct slicing slicing, of_dout; /* of_dout: has `dout` in place of `out` */
-    /* the bytes of the parts of the workspace. sent: of the sums of the largest slice */
-    size_t params_bytes, bytes[KINDS], own_bytes, sent_bytes, gradients_bytes, kernel_bytes;
-    unsigned char *params, *of[KINDS], *own, *work; /* own: the sums over own tokens, or NULL */
+    struct slicing slicing;
+    size_t bytes[KINDS], sent_bytes, terms_bytes; /* sent: of the sums of the largest slice; terms: term_gradients */
+    unsigned char *params, *of[KINDS], *own;      /* own: the sums over own tokens, or NULL */
+    unsigned char *buffer[SUMS_BUFFERS], *gradients, *work;
+    double *terms, *later_terms; /* of this rank, and of all later ranks */
+    int64_t *starts;             /* query_start of calls */
     struct prefix prefix;
     int32_t *own_ids[KINDS], *other_ids[KINDS]; /* of documents (documents.c): of the rank's tokens, and next to them */
     int error;
 };
 
-/* Makes a call without memory. */
-struct sums sums_of_call(const struct ranks_call *call, bool backward);
-/* Lets `of_dout` be slices of `dout`, after the caller has set positions in x->slicing.whole. */
-void sums_set_dout(struct sums *x);
-/* Whether ranks sum their tokens at the same time, and then add their sums. */
-bool sums_join(const struct sums *x);
 void sums_note(struct sums *x, int error);
+/* Returns all tokens of the rank. */
+struct slice sums_tokens(const struct sums *x);
+/* Returns n_q queries and n_k keys of `all`, from token `first` on. */
+struct slice sums_part(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k);
 /* Returns the bytes of the sums of a problem. Results need sums over keys only. kind 2: of term_gradients. */
 size_t sums_bytes(const struct sums *x, const struct attn_problem *problem, int kind);
 /* Returns the problem of a call of the kernel with these sums. */
@@ -45,6 +43,8 @@ struct attn_problem sums_problem(const struct sums *x, const struct attn_problem
                                  unsigned char *const of[KINDS]);
 /* Returns the place of the sums of slice n, and sets *bytes. */
 unsigned char *sums_place(const struct sums *x, int64_t n, int kind, size_t *bytes);
+/* Adds tokens to the sums `of`. */
+int sums_add(const struct sums *x, const struct slice *tokens, unsigned char *const of[KINDS], int kind);
 /* Makes own sums: those over all tokens of the rank. */
 int sums_make_own(const struct sums *x, int kind);
 /* Adds the rank's tokens of slice n to sums at `to`, which hold those of the slice from other ranks. */
@@ -53,12 +53,11 @@ int sums_add_slice(const struct sums *x, int64_t n, int kind, unsigned char *to)
 /* ---- prefix.c ---- */
 
 /* Whether all queries of this kernel see the first keys, although other sums are those over earlier keys. */
-bool prefix_serves(const struct attn_kernel *kernel);
-size_t prefix_bytes(const struct sums *x); /* of the workspace, or 0 */
-void prefix_place(struct sums *x, unsigned char *at);
-/* Adds the queries of a problem to of[QUERIES], given the sums over earlier keys. */
-int prefix_add_queries(const struct sums *x, const struct attn_problem *problem, const void *params,
-                       const struct arrays *a, const void *dout, unsigned char *const of[KINDS]);
+static inline bool prefix_serves(const struct attn_kernel *kernel)
+{
+    return kernel->key_sums && !kernel->sums_whole && kernel->open_keys > 0;
+}
+void prefix_place(struct sums *x, struct memory *m);
 /* Gives all ranks with first keys the sums over all first keys, or over all queries, after sums have been passed from
    rank to rank. All ranks call this together. */
 void prefix_share(struct sums *x, int kind);
@@ -68,8 +67,7 @@ int prefix_differentiate(const struct sums *x);
 
 /* ---- documents.c ---- */
 
-size_t documents_bytes(const struct sums *x); /* of the workspace, or 0 without documents */
-void documents_place(struct sums *x, unsigned char *at);
+void documents_place(struct sums *x, struct memory *m);
 void documents_exchange(struct sums *x); /* tells the neighbours the rank's ids, on all ranks together */
 /* Returns whether the rank's tokens go on with the document of the sums of slice n that it receives. */
 bool documents_go_on(const struct sums *x, int64_t n, int kind);
