@@ -7,7 +7,7 @@ Each result is compared with float64 NumPy, and where it is defined, with the fr
 - A row that sees no key is 0, also where a framework gives NaN or the mean of the values.
 - A row of the lowest numbers of a type is not hidden: its weights are those of the framework.
 
-tests/llama.py tests the door of ggml. The frameworks come from the environment that the suite `python` makes."""
+tests/package/llama.py tests the door of ggml. The frameworks come from the environment that the suite `python` makes."""
 import importlib.util
 import os
 import sys
@@ -18,8 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 WITH_FRAMEWORKS = os.path.join(ROOT, 'build-python', 'frameworks', 'bin', 'python')
 if not importlib.util.find_spec('torch') and os.path.exists(WITH_FRAMEWORKS) and sys.executable != WITH_FRAMEWORKS:
     os.execv(WITH_FRAMEWORKS, [WITH_FRAMEWORKS, *sys.argv])
-sys.path[:0] = [os.path.join(ROOT, 'tests'), os.path.join(ROOT, 'tests', 'numeric'),
-                os.path.join(ROOT, 'runtime', 'python')]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../lib', '../../runtime/python')]
 import quick
 
 os.environ |= {'ATTNC_CFLAGS': '-O0', 'ATTNC_CC': quick.compiler(), 'OMP_NUM_THREADS': '2', 'OMP_WAIT_POLICY': 'passive',

@@ -12,7 +12,7 @@ expect() {
     local name=$1 status=$2 last=$3 said got=0
     shift 3
     said=$(
-        source tests/runner.bash
+        source tests/lib/runner.bash
         n=0
         for script; do suite "suite$((n += 1))" bash -c "$script"; done
         run_suites "$folder/logs" 2 2>/dev/null
@@ -50,7 +50,7 @@ expect says_nothing 1 '2 passed, 1 failed, 0 skipped' "$passes" 'echo "ok a"'
 expect killed 1 '2 passed, 1 failed, 0 skipped' "$passes" 'kill -9 $$'
 expect other_words 1 '2 passed, 1 failed, 0 skipped' "$passes" 'echo "all 3 passed, 0 failed, 0 skipped."'
 
-said=$(source tests/runner.bash; suite one bash -c "$skips"; run_suites "$folder/logs" 1 2>/dev/null; finish_suites)
+said=$(source tests/lib/runner.bash; suite one bash -c "$skips"; run_suites "$folder/logs" 1 2>/dev/null; finish_suites)
 says reason '  one: b there is no b'
 says reason_heading 'skipped:'
 printf '%s\n' "$said" | grep -q '^one  *1 passed, 0 failed, 1 skipped (' &&
@@ -58,7 +58,7 @@ printf '%s\n' "$said" | grep -q '^one  *1 passed, 0 failed, 1 skipped (' &&
 
 # A line arrives in two parts, with a time-out in between.
 said=$(
-    source tests/runner.bash
+    source tests/lib/runner.bash
     mkfifo "$folder/parts"
     exec {parts}<>"$folder/parts"
     printf 'sui' >&"$parts"
@@ -83,7 +83,7 @@ chooses() {
     local name=$1 status=$2 wanted=$3 got=0 said
     shift 3
     said=$(
-        source tests/runner.bash
+        source tests/lib/runner.bash
         read_suites "$folder/suites.txt"
         choose_suites "$@" 2>/dev/null || exit
         echo "${chosen[*]}"
@@ -102,7 +102,7 @@ chooses refuses_other_machines 2 '' far
 becomes() {
     local said
     said=$(
-        source tests/runner.bash
+        source tests/lib/runner.bash
         read_suites "$folder/suites.txt"
         only=$4 turn=${5-} PYTHON=python
         add_suite "$3" /build
@@ -120,7 +120,7 @@ becomes command_of_script 'tests/tidy.bash /build/tests' tidy ''
 # Suites without a case that --only asks for are left out.
 none='echo "no case matches"; exit 2'
 said=$(
-    source tests/runner.bash
+    source tests/lib/runner.bash
     only=a
     suite one bash -c "$passes"
     suite two bash -c "$none"
@@ -128,7 +128,7 @@ said=$(
     finish_suites
 ) && says cases_of_others '2 passed, 0 failed, 0 skipped'
 said=$(
-    source tests/runner.bash
+    source tests/lib/runner.bash
     only=a
     suite two bash -c "$none"
     run_suites "$folder/logs" 1 2>/dev/null

@@ -13,7 +13,7 @@ import zlib
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), 'numeric'), os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../numeric', '../numeric/lib', '../lib')]
 
 import numpy as np
 import yaml

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
 import yaml
 

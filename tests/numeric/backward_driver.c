@@ -1,7 +1,7 @@
 /* Calls a kernel's backward under a sanitizer. Arrays have exactly the needed size. Lengths are near multiples of
    tiles. backward.py builds this file with -DKERNEL=NAME_kernel. */
 #include "attnrt.h"
-#include "team.h"
+#include "lib/team.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
 
 import yaml
 

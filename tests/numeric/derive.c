@@ -11,7 +11,7 @@
 #include "../../compiler/target/target.h"
 #include "../../compiler/variant/variant.h"
 #include "../../runtime/attnrt.h"
-#include "../read_whole.h"
+#include "../lib/read_whole.h"
 
 #include <math.h>
 #include <stdlib.h>

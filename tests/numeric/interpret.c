@@ -8,7 +8,7 @@
 #include "../../compiler/target/target.h"
 #include "../../compiler/variant/variant.h"
 #include "../../runtime/attnrt.h"
-#include "../read_whole.h"
+#include "../lib/read_whole.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * gives the bits of a state without pages. Free pages are poisoned, so that AddressSanitizer finds reads of them.
  * properties.py builds it with -DKERNEL=NAME_kernel and sanitizers. */
 #include "attnrt.h"
-#include "team.h"
+#include "lib/team.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@ import sys
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
 
 import numpy as np
 import yaml
@@ -193,7 +193,7 @@ class Emitted(Made):
     def driver(self, key, cc, flags, link, debug):
         command = [compiler(cc), '-std=gnu11', *debug, '-DKERNEL=kernel_under_test', *flags]
         key += ''.join(debug)
-        return self.build(key, self.here(), command, [*runtime_sources(), os.path.join(HERE, 'driver.c')],
+        return self.build(key, self.here(), command, [*runtime_sources(), os.path.join(HERE, 'lib', 'driver.c')],
                           'driver-' + key, [*link, '-Wl,--defsym=kernel_under_test=%s_kernel' % self.name])
 
 
@@ -559,7 +559,7 @@ def fences(folder, suite, spec, target):
     elif missing_flags(target):
         raise Skip('the processor has no ' + missing_flags(target))
     objects = suite.objects.of('fences', [*line, '-DKERNEL=fenced_kernel'],
-                               [*runtime_sources(), os.path.join(HERE, 'fences_driver.c')])
+                               [*runtime_sources(), os.path.join(HERE, 'lib', 'fences_driver.c')])
     done_well([*line, *options, '-I', RUNTIME, 'fenced.c', *objects, '-lm', '-o', 'fenced'], folder)
     done = execute([os.path.join(folder, 'fenced')], timeout=300)
     check(done.returncode == 0, done.stdout + done.stderr[-2000:])

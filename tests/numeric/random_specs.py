@@ -26,7 +26,7 @@ import time
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
 
 import numpy as np
 import yaml

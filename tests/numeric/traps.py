@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
 
 import numpy as np
 import yaml
@@ -111,7 +111,7 @@ def with_traps(folder, suite, name, level):
     done_well([suite.attnc, path, '-o', folder, '--target', best_target()], folder)
     line = [compiler('gcc' if level == '-O2' else 'clang'), level, '-fopenmp', '-D_GNU_SOURCE', '-I', RUNTIME]
     done_well([*line, '-std=gnu11', '-DTRAPS', '-DKERNEL=%s_kernel' % name, name + '.c', *runtime_sources(),
-               os.path.join(HERE, 'fences_driver.c'), '-lm', '-o', 'traps'], folder)
+               os.path.join(HERE, 'lib', 'fences_driver.c'), '-lm', '-o', 'traps'], folder)
     done = execute([os.path.join(folder, 'traps'), '2'], timeout=300, signals=True)
     check(done.returncode == 0, 'exit status %d: %s' % (done.returncode, done.stdout + done.stderr[-1000:]))
 

@@ -12,7 +12,7 @@
 #include "../../compiler/schedule/schedule.h"
 #include "../../compiler/spec/spec.h"
 #include "../../compiler/target/target.h"
-#include "../read_whole.h"
+#include "../lib/read_whole.h"
 
 #include <errno.h>
 #include <math.h>

@@ -20,7 +20,7 @@ import time
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(os.path.dirname(HERE), name) for name in ('mpi', 'numeric', '')]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../mpi', '../numeric/lib', '../lib')]
 
 import numpy as np
 

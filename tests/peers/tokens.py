@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 for name in 'KMP_BLOCKTIME', 'GOMP_SPINCOUNT':   # threads of one library would spin while another one computes
     os.environ.setdefault(name, '0')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.dirname(HERE), os.path.join(os.path.dirname(os.path.dirname(HERE)), 'runtime/python')]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('', '../package', '../../runtime/python')]
 
 import numpy as np
 

@@ -4,7 +4,7 @@ import sys
 
 sys.dont_write_bytecode = sys.pycache_prefix is None
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE), os.path.join(os.path.dirname(HERE), 'numeric')]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../lib', '../numeric/lib')]
 import quick
 
 # kernels of tests need not be fast, and idle threads must not take cores from other tests

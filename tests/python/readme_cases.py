@@ -1,4 +1,4 @@
-"""Runs the Python blocks of the documents that need PyTorch or JAX. tests/readme.py runs the others."""
+"""Runs the Python blocks of the documents that need PyTorch or JAX. tests/package/readme.py runs the others."""
 import multiprocessing
 import os
 import re

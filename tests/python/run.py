@@ -16,7 +16,7 @@ import threading
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.dirname(HERE)]
+sys.path.insert(0, os.path.join(HERE, '../lib'))
 
 from suite import ROOT, Skip, cached, compiler, processes_of
 

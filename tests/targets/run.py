@@ -14,7 +14,7 @@ import threading
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(os.path.dirname(HERE), 'numeric'), os.path.dirname(HERE)]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../numeric', '../numeric/lib', '../lib')]
 
 import numpy as np
 import yaml

@@ -387,7 +387,7 @@ static void test_draw(void)
         attn_free(range);
         attn_free(lists.list);
     }
-    /* The blocks that tests/numeric/definitions.py draws. */
+    /* The blocks that tests/numeric/lib/definitions.py draws. */
     static const struct {
         struct draw draw;
         int64_t a, among, drawn[3];

@@ -2,7 +2,7 @@
 # Tests examples/decode: with a state, it must write the bytes that it writes without one. Also tests the size of
 # states, saved states and errors.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 program=${ATTNC_BUILD:-$PWD/build}/examples/decode/decode
 export OMP_NUM_THREADS=1
 passed=0 failed=0

@@ -14,7 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, 'cli'), os.path.join(HERE, 'numeric'), HERE]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../cli', '../numeric/lib', '../lib')]
 
 import yaml
 

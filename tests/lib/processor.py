@@ -14,7 +14,7 @@ Target = collections.namedtuple('Target', 'name suffix architecture vectors chos
 @functools.cache
 def targets():
     """Returns the rows of `attnc list targets`."""
-    build = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'build', 'attnc')
+    build = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'build', 'attnc')
     named = [a for a in sys.argv[1:] if os.path.basename(a) == 'attnc']
     done = subprocess.run([*named, os.environ.get('ATTNC', build)][:1] + ['list', 'targets'], check=True, text=True,
                           stdout=subprocess.PIPE)

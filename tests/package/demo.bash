@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the demo on a short text: its figures and its errors.
 set -u
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 program=${ATTNC_BUILD:-$PWD/build}/examples/next_byte/next_byte
 text=/usr/share/common-licenses/GPL-3
 passed=0 failed=0

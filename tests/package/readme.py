@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE]
+sys.path.insert(0, os.path.join(HERE, '../lib'))
 
 import installed
 import quick

@@ -14,7 +14,7 @@ import tempfile
 import time
 import traceback
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WHOLE = os.environ.get('ATTN_TESTS') == 'whole'   # `./dev test whole`, with more kernels and more of them compiled with -O2
 
 

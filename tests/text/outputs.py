@@ -13,7 +13,7 @@ import warnings
 sys.dont_write_bytecode = True
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, 'cli'), os.path.join(HERE, 'numeric'), HERE]
+sys.path[:0] = [os.path.join(HERE, folder) for folder in ('../cli', '../numeric/lib', '../lib')]
 
 import importlib.util
 

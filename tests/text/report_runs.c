@@ -1,4 +1,4 @@
-/* Prints a page of tune_report for tests/report.py. usage: report_runs NAME. NAME selects a fixed list of trials or
+/* Prints a page of tune_report for tests/text/report.py. usage: report_runs NAME. NAME selects a fixed list of trials or
    a simulated search. */
 #include "compiler/support/support.h"
 #include "compiler/tune/report.h"
