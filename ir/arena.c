@@ -1,5 +1,5 @@
 /* Arenas, whose allocations are freed together, and strings that grow. */
-#include "ir.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>

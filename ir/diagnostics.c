@@ -1,6 +1,6 @@
 /* Collects messages about a text. Prints them in order, with the source line and a caret. A column is one UTF-8
    character. */
-#include "ir.h"
+#include "memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Evaluates EXPR_DRAWN: `count` different numbers from 0 … among - 1 for each a. Candidate t is a hash of the seed,
    a and t. Repeated candidates are skipped. */
-#include "ir.h"
+#include "expr.h"
 
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* Storage types: names, sizes, and types of their sums. */
-#include "ir.h"
+#include "memory.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Makes, simplifies and evaluates scalar expressions. Equal expressions share one object (interning). */
-#include "ir.h"
+#include "expr_query.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Derivatives of scalar expressions. The last column of expr.def has the rules, in terms of the functions below.
    These functions omit terms of 0 and factors of 1. A product with a derivative of 0 is 0, even if the other factor
    is infinite. */
-#include "ir.h"
+#include "expr.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* Questions about expressions, and rewriting. A caller says what holds for one expression. These functions do the
    recursion. */
-#include "ir.h"
+#include "expr_query.h"
 
 bool expr_any(const struct expr *e, expr_question *ask, const void *of)
 {
@@ -111,6 +111,40 @@ static enum answer is_id_along(const void *of, const struct expr *e)
 bool expr_ids_along(const struct expr *e, uint32_t axes)
 {
     return expr_any(e, is_id_along, &axes);
+}
+
+/* ---- references ---- */
+
+bool ref_equal(const struct ref *a, const struct ref *b)
+{
+    if (a->of != b->of || a->rank != b->rank) return false;
+    for (int k = 0; k < a->rank; k++)
+        if (a->sub[k] != b->sub[k]) return false;
+    return true;
+}
+
+int ref_axis(const struct ref *r, int k)
+{
+    return r->sub[k]->op == EXPR_INDEX ? (int)r->sub[k]->integer : -1;
+}
+
+uint32_t ref_axes(const struct ref *r)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < r->rank; k++) axes |= expr_axes(r->sub[k]);
+    return axes;
+}
+
+bool ref_uses_axis(const struct ref *r, int axis)
+{
+    return ref_axes(r) >> axis & 1;
+}
+
+bool ref_computes_with(const struct ref *r, int axis)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (ref_axis(r, k) < 0 && expr_axes(r->sub[k]) >> axis & 1) return true;
+    return false;
 }
 
 struct along {

@@ -1,5 +1,5 @@
 /* Prints and parses expressions, references and axes, for the text of both IRs. */
-#include "ir.h"
+#include "reader.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,14 +1,7 @@
 /* Checks expressions, axes and references of both IRs. */
-#include "ir.h"
+#include "reader.h"
 
 #include <string.h>
-
-uint32_t ref_axes(const struct ref *r)
-{
-    uint32_t axes = 0;
-    for (int k = 0; k < r->rank; k++) axes |= expr_axes(r->sub[k]);
-    return axes;
-}
 
 static const char *leaf_check(struct module *m, const struct expr *e, const struct allowed *allowed)
 {

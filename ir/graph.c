@@ -1,5 +1,5 @@
 /* Builds graphs, and has the basic operations with which passes rewrite them. */
-#include "ir.h"
+#include "graph.h"
 
 #include <string.h>
 
@@ -257,33 +257,6 @@ struct ref graph_ref(const struct graph *g, int v, const int *axes)
     struct ref r = {.of = v, .rank = value->rank};
     for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(g->module, EXPR_INDEX, axes ? axes[k] : value->axes[k]);
     return r;
-}
-
-bool ref_equal(const struct ref *a, const struct ref *b)
-{
-    if (a->of != b->of || a->rank != b->rank) return false;
-    for (int k = 0; k < a->rank; k++)
-        if (a->sub[k] != b->sub[k]) return false;
-    return true;
-}
-
-int ref_axis(const struct ref *r, int k)
-{
-    return r->sub[k]->op == EXPR_INDEX ? (int)r->sub[k]->integer : -1;
-}
-
-bool ref_uses_axis(const struct ref *r, int axis)
-{
-    for (int k = 0; k < r->rank; k++)
-        if (expr_axes(r->sub[k]) >> axis & 1) return true;
-    return false;
-}
-
-bool ref_computes_with(const struct ref *r, int axis)
-{
-    for (int k = 0; k < r->rank; k++)
-        if (ref_axis(r, k) < 0 && expr_axes(r->sub[k]) >> axis & 1) return true;
-    return false;
 }
 
 void value_drop_operands(struct module *m, struct value *map)

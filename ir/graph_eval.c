@@ -1,6 +1,6 @@
 /* The interpreter of the graph, in float64. It computes one value after another. Its results define what a program
    computes. */
-#include "ir.h"
+#include "graph.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Maxima that cancel: exp(x - M) divided by a sum of such terms does not depend on the maximum M, which only keeps
    exponentials from overflowing. */
-#include "ir.h"
+#include "graph.h"
 
 /* How a value depends on the maximum M:
    - 0: not at all

@@ -1,5 +1,6 @@
 /* Prints a graph as text, one line per value, and parses this text. */
-#include "ir.h"
+#include "graph.h"
+#include "reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* Checks the rules that every graph satisfies. Functions return NULL, or an error message. */
-#include "ir.h"
+#include "graph.h"
+#include "reader.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Reads integer parameters, such as the document of each token. Masks compare their elements with positions and each
    other. An array is read as rows of its last axis. */
-#include "ir.h"
+#include "expr.h"
 
 #include <math.h>
 #include <string.h>

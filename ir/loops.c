@@ -1,5 +1,5 @@
 /* Builds loops, and answers questions about their arrays and statements. */
-#include "ir.h"
+#include "loops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,18 +50,6 @@ struct stmt *stmt_new(struct loops *l, int op)
     struct stmt *s = arena_alloc(l->module->arena, sizeof *s);
     s->op = op;
     return s;
-}
-
-struct loops *loops_copy(const struct loops *l)
-{
-    struct loops *copy = loops_new(l->module);
-    for (int a = 0; a < l->arrays; a++) loops_array(copy, l->array[a]);
-    copy->body = stmts_copy(copy, l->body, NULL);
-    copy->workspace = l->workspace;
-    copy->shared = l->shared;
-    copy->slot = l->slot;
-    copy->kept = l->kept;
-    return copy;
 }
 
 struct ref loops_ref(const struct loops *l, int a)

@@ -1,7 +1,7 @@
 /* The interpreter of the loops, in float64. It detects wrong tiling. These are errors:
    - reading outside an array
    - reading an element of a tile that was not written in the tile's current range */
-#include "ir.h"
+#include "loops.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Prints and parses loops as text: the arrays, then nested statements. */
-#include "ir.h"
+#include "loops.h"
 
 #include <string.h>
 

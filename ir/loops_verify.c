@@ -1,5 +1,5 @@
 /* Checks the rules that all loops satisfy. Functions return NULL, or an error message. */
-#include "ir.h"
+#include "loops.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Makes text from users and other programs safe to show. */
-#include "ir.h"
+#include "memory.h"
 
 size_t utf8_character(const char *s, size_t left)
 {

@@ -1,6 +1,6 @@
 /* Evaluates EXPR_RANDOM: a random 32-bit number for three integers, a word of Philox4x32-10 (Salmon et al.,
    "Parallel random numbers: as easy as 1, 2, 3", SC 2011). */
-#include "ir.h"
+#include "expr.h"
 
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z)
 {

@@ -1,6 +1,6 @@
 /* Prints, parses and checks the ranges of a statement. A FOR visits their union. An IF or DOT tests whether the
    union contains the current range. */
-#include "ir.h"
+#include "loops.h"
 
 #include <string.h>
 

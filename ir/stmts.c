@@ -1,5 +1,5 @@
 /* Walks lists of statements and the bodies in them. */
-#include "ir.h"
+#include "stmts.h"
 
 struct stmt *stmts_next(struct stmts *w)
 {
@@ -45,6 +45,18 @@ struct stmt *stmts_copy(struct loops *l, const struct stmt *list, const struct s
         last = &copy->next;
     }
     return first;
+}
+
+struct loops *loops_copy(const struct loops *l)
+{
+    struct loops *copy = loops_new(l->module);
+    for (int a = 0; a < l->arrays; a++) loops_array(copy, l->array[a]);
+    copy->body = stmts_copy(copy, l->body, NULL);
+    copy->workspace = l->workspace;
+    copy->shared = l->shared;
+    copy->slot = l->slot;
+    copy->kept = l->kept;
+    return copy;
 }
 
 void stmts_keep_assigns(struct stmt **list, bool (*keep)(const void *of, const struct stmt *s, const struct assign *a),

@@ -4,7 +4,7 @@
    - A value without a tangent does not depend on any input or learned parameter that has one.
    - The tangent of a value follows it directly. The result is a graph as forward's, so passes find its features, maxima
      and tiles as they do there. */
-#include "ir.h"
+#include "graph.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Handles inputs that share the memory of another input. Each of their rows is the beginning of a row of the other
    input. */
-#include "ir.h"
+#include "reader.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Writes integer expressions as forms (struct form), and bounds forms over the current ranges of axes. A quotient
    grows with its dividend, and a remainder is below its divisor. */
-#include "analysis.h"
+#include "affine.h"
 
 #include <stdlib.h>
 
@@ -20,27 +20,6 @@ const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t 
     return divided(m, x, by);
 }
 
-static bool not_negative(const struct expr *e)
-{
-    const struct expr *a = e->arg[0], *b = e->arg[1], *c = e->arg[2];
-    switch ((int)e->op) {
-    case EXPR_INDEX:
-    case EXPR_SIZE:
-    case EXPR_LO:
-    case EXPR_HI: return true;
-    case EXPR_INT: return e->integer >= 0;
-    case EXPR_ADD:
-    case EXPR_MUL:
-    case EXPR_MIN: return not_negative(a) && not_negative(b);
-    case EXPR_MAX: return not_negative(a) || not_negative(b);
-    case EXPR_DIV: return not_negative(a) && b->op == EXPR_INT && b->integer > 0;
-    case EXPR_MOD: return not_negative(a);
-    case EXPR_FLOORMOD: return b->op == EXPR_INT && b->integer > 0;
-    case EXPR_SELECT: return not_negative(b) && not_negative(c);
-    default: return e->type == TYPE_BOOL;
-    }
-}
-
 /* Returns x if e is a sum that subtracts floormod(x, by), such as x + 1 - floormod(x, by). Otherwise returns NULL. */
 static const struct expr *rounded_down(const struct expr *e, const struct expr *by)
 {
@@ -57,7 +36,7 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
     *x = rounded_down(e->arg[0], e->arg[1]);
     if (*x && divided(m, *x, *by) == e) return true;
     *x = e->arg[0]; /* C's division rounds down only if x >= 0 */
-    return not_negative(*x);
+    return expr_sign(*x, NULL) >= 0;
 }
 
 static bool add_term(struct form *f, const struct expr *e, int64_t times)
@@ -117,7 +96,7 @@ static bool of_heads(const struct module *m, const struct expr *e)
         if (expr_axes(e) >> a & 1 && m->axis[a].source != SIZE_BATCH && m->axis[a].source != SIZE_KV_HEADS &&
             m->axis[a].source != SIZE_MEMBERS)
             return false;
-    return expr_axes(e) != 0 && not_negative(e);
+    return expr_axes(e) != 0 && expr_sign(e, NULL) >= 0;
 }
 
 /* Returns the minimum or maximum of the remainder e. If all dividends have equal quotients, as for a single head,
@@ -182,14 +161,14 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         return head_remainder(m, e, largest);
     if (e->op == EXPR_FLOORMOD && constant) return expr_int(m, largest ? b->integer - 1 : 0);
     if (e->op == EXPR_MOD && constant)
-        return expr_int(m, largest ? b->integer - 1 : not_negative(a) ? 0 : 1 - b->integer);
+        return expr_int(m, largest ? b->integer - 1 : expr_sign(a, NULL) >= 0 ? 0 : 1 - b->integer);
     if (e->op == EXPR_MUL) { /* e is a product, such as key/value head * members */
         const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
-        if (expr_axes(factor) || !not_negative(factor)) return NULL;
+        if (expr_axes(factor) || expr_sign(factor, NULL) < 0) return NULL;
         x = expr_extreme(m, of, largest);
         return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
     }
-    if (b && b->op == EXPR_SIZE && not_negative(a)) { /* e is a row / n_q, or a row % n_q */
+    if (b && b->op == EXPR_SIZE && expr_sign(a, NULL) >= 0) { /* e is a row / n_q, or a row % n_q */
         if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
         return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;

@@ -4,7 +4,9 @@
    - With a plain causal mask, and weights that depend on neither, the statements of the program are used as they are.
    - Otherwise the statements are copied. The copy is only for chunks of keys that all rows see, so it tests no region.
      Positions and heads are looked up for each row. */
-#include "analysis.h"
+#include "affine.h"
+#include "pages.h"
+#include "region.h"
 
 struct common {
     const struct loops *l;

@@ -1,6 +1,6 @@
 /* The corrected values of the delta rule. For the quadratic form, a separate program computes these values before
    any other program runs (pass/correct_values.c). */
-#include "analysis.h"
+#include "computed_arrays.h"
 
 const char corrected_values[] = "corrected";
 

@@ -1,6 +1,7 @@
 /* Recognises weights that decay by the same factor from key to key. For query i and key j, such a weight is
    base^(i - j) * f(i) * g(j). */
-#include "analysis.h"
+#include "affine.h"
+#include "decay.h"
 
 #include <math.h>
 
@@ -177,7 +178,7 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
         const struct expr *terms = x->terms[side];
         out->factor[side] = !terms ? one : base ? make(x, EXPR_POW, base, terms) : make(x, e->op, terms, NULL);
     }
-    struct real_range range = real_range(out->base);
+    struct expr_range range = expr_range(out->base, NULL);
     if (range.low > 1 || (range.low > 0 && range.high > 1))
         return "no state can be carried for a weight that may grow with the distance between query and key";
     if (!(range.low > 0)) return "a state can carry base^(distance between query and key) only if the base is above 0";

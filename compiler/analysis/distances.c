@@ -1,6 +1,9 @@
 /* Finds how far a query's keys are from it, and whether a result depends on positions or on the number of a head.
    Several ranks that share a sequence need these facts. */
-#include "analysis.h"
+#include "affine.h"
+#include "reach.h"
+#include "region.h"
+#include "roles.h"
 
 /* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
 static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b);

@@ -1,5 +1,7 @@
 /* Computes the workspace for drawn lists of blocks, and for unions of ranges. */
-#include "analysis.h"
+#include "affine.h"
+#include "draw_lists.h"
+#include "roles.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 

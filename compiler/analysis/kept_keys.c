@@ -2,7 +2,9 @@
    program reads no other keys, a state can drop the others. The method is interval arithmetic. P is the position of
    a tile's first query. Each number has two intervals: the interval of the number, and the interval of the number
    minus P. So the result holds for all positions. */
-#include "analysis.h"
+#include "affine.h"
+#include "reach.h"
+#include "roles.h"
 #include "../schedule/schedule.h"
 
 #include <stdlib.h>

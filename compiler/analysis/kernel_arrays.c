@@ -1,6 +1,7 @@
 /* Makes the table of a kernel's arrays: the arrays of every kernel (kernel_arrays.def), other outputs, parameters,
    gradients of parameters. */
-#include "analysis.h"
+#include "computed_arrays.h"
+#include "kernel_arrays.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Warns of values that may overflow: users' exponentials with an unbounded argument, and weights of high degree.
    The pass stabilise makes most of these values safe. */
-#include "analysis.h"
+#include "overflow.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -36,7 +36,7 @@ static const struct expr *exponent_of(const struct expr *e)
 static bool has_loose_exponential(const struct graph *g, const struct value *v, const struct expr *e)
 {
     const struct expr *exponent = exponent_of(e);
-    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(real_range(exponent).high) &&
+    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(expr_range(exponent, NULL).high) &&
         !is_maximum(g, v, exponent) && !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
         return true;
     for (int k = 0; k < expr_arity(e->op); k++)
@@ -121,13 +121,13 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
 
 /* Whether an infinite subexpression x can make e infinite or NaN. An x inside a bounded expression or a positive
    denominator cannot. `s`: the range of the operands. */
-static bool is_exposed(const struct expr *e, const struct expr *x, struct real_range s, double largest)
+static bool is_exposed(const struct expr *e, const struct expr *x, struct expr_range s, double largest)
 {
     if (e == x) return true;
-    const struct real_range range = real_range_of(e, s);
+    const struct expr_range range = expr_range_where(e, s);
     if (range.low >= -largest && range.high <= largest) return false;
     for (int k = 0; k < expr_arity(e->op); k++) {
-        if (k == 1 && e->op == EXPR_DIV && real_range_of(e->arg[1], s).low > 0) continue;
+        if (k == 1 && e->op == EXPR_DIV && expr_range_where(e->arg[1], s).low > 0) continue;
         if (is_exposed(e->arg[k], x, s, largest)) return true;
     }
     return false;
@@ -139,11 +139,11 @@ static void warn_expression(struct arena *arena, const struct expression *e, boo
                             struct diagnostics *d)
 {
     const double largest = dtype == DTYPE_F64 ? DBL_MAX : (double)FLT_MAX;
-    const struct real_range s = {-max, max};
+    const struct expr_range s = {-max, max};
     const struct exponential *found = NULL;
     for (int k = 0; k < e->exponentials; k++) {
         const struct exponential *x = &e->exponential[k];
-        if (!expr_has(exponent_of(x->e), EXPR_OPERAND) || real_range_of(x->e, s).high <= largest ||
+        if (!expr_has(exponent_of(x->e), EXPR_OPERAND) || expr_range_where(x->e, s).high <= largest ||
             !is_exposed(e->value, x->e, s, largest))
             continue;
         if (!found || (weight && is_factor(e->value, found->e) && !is_factor(e->value, x->e))) found = x;

@@ -1,5 +1,5 @@
 /* Whether a program can read keys and values from pages, and its memory for a tile whose rows are on several pages. */
-#include "analysis.h"
+#include "pages.h"
 
 #include <string.h>
 

@@ -1,7 +1,9 @@
 /* Finds the keys that periodic conditions select (struct period in analysis.h). A residue is a position modulo the
    period. The conditions are evaluated for every residue of query and key. */
-#include "analysis.h"
+#include "affine.h"
+#include "region.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,9 +141,15 @@ static bool moving(const struct positions *x, const struct expr *e, struct movin
 
 /* ---- quotients and remainders that round down ---- */
 
-/* Whether one of the conditions implies e >= 0. Positions of keys are >= 0. */
-static bool said_not_negative(const struct positions *x, const struct expr *e, int conditions,
-                              const struct expr *const *condition)
+struct premises {
+    const struct positions *x;
+    int conditions;
+    const struct expr *const *condition;
+};
+
+/* Whether a condition implies e >= 0. Positions of keys are >= 0. */
+static bool is_implied(const struct positions *x, const struct expr *e, int conditions,
+                       const struct expr *const *condition)
 {
     struct module *m = x->m;
     int64_t more;
@@ -162,37 +170,13 @@ static bool said_not_negative(const struct positions *x, const struct expr *e, i
     return false;
 }
 
-/* Whether e is never negative. Positions of queries can be negative, if there are more queries than keys. */
-static bool not_negative(const struct positions *x, const struct expr *e, int conditions,
-                         const struct expr *const *condition)
+/* Positions of keys are never negative. Those of queries can be negative, if there are more queries than keys. */
+static void tell_positions(const void *of, const struct expr *e, struct expr_range *range)
 {
-    const struct expr *a = e->arg[0], *b = e->arg[1];
-    bool parts[2] = {false, false};
-    for (int k = 0; k < 2 && k < expr_arity(e->op); k++) parts[k] = not_negative(x, e->arg[k], conditions, condition);
-    switch ((int)e->op) {
-    case EXPR_INT:
-        if (e->integer >= 0) return true;
-        break;
-    case EXPR_ADD:
-    case EXPR_MUL:
-    case EXPR_MIN:
-        if (parts[0] && parts[1]) return true;
-        break;
-    case EXPR_MAX:
-        if (parts[0] || parts[1]) return true;
-        break;
-    case EXPR_DIV:
-    case EXPR_MOD:
-        if (parts[0] && positive(b)) return true;
-        break;
-    case EXPR_FLOORMOD:
-        if (positive(b)) return true;
-        break;
-    case EXPR_ABS: return a->type != TYPE_REAL;
-    default: break;
-    }
-    return e == (x->swapped ? x->query : x->key) || e->type == TYPE_BOOL ||
-           said_not_negative(x, e, conditions, condition);
+    const struct premises *const p = of;
+    const struct positions *const x = p->x;
+    if (e == x->query || e == x->key) range->low = e == (x->swapped ? x->query : x->key) ? 0 : -INFINITY;
+    if (range->low < 0 && is_implied(x, e, p->conditions, p->condition)) range->low = 0;
 }
 
 /* Rewrites C's quotients and remainders in e with ones that round down, where possible. The value of e stays equal
@@ -201,6 +185,8 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
                                        const struct expr *const *condition)
 {
     struct module *m = x->m;
+    const struct premises premises = {x, conditions, condition};
+    const struct expr_facts facts = {tell_positions, &premises};
     const struct expr *arg[3] = {NULL, NULL, NULL};
     bool changed = false;
     if (e->type == TYPE_REAL || e->op == EXPR_DRAWN || e->name) return e;
@@ -208,13 +194,12 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
         arg[k] = rounded_down(x, e->arg[k], conditions, condition);
         changed |= arg[k] != e->arg[k];
     }
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) &&
-        not_negative(x, e->arg[0], conditions, condition))
+    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) && expr_sign(e->arg[0], &facts) >= 0)
         return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
                                  : floor_divide(m, arg[0], arg[1]->integer);
     if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* if x <= 0, use -x instead */
         const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
-        if (not_negative(x, expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), conditions, condition))
+        if (expr_sign(expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), &facts) >= 0)
             return expr_make(m, EXPR_NEG,
                              e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, opposite, arg[1], NULL)
                                                : floor_divide(m, opposite, arg[1]->integer),

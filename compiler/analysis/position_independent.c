@@ -1,6 +1,8 @@
 /* Tests whether a query's result stays equal if all positions move by one number. If it does, sums stay valid when
    a sequence is appended to another. */
-#include "analysis.h"
+#include "computed_arrays.h"
+#include "reach.h"
+#include "roles.h"
 
 /* All positions move by `by`. */
 struct shift {

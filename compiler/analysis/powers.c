@@ -1,5 +1,5 @@
 /* Finds weights that are high powers, such as (s + alpha)^20, and overflow for ordinary numbers. */
-#include "analysis.h"
+#include "overflow.h"
 
 #include <float.h>
 #include <math.h>

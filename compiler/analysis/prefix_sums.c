@@ -1,6 +1,6 @@
 /* Finds prefix sums: sums over all positions up to a query or key. Kernels compute prefix sums first
    (pass/prefix_sums.c). */
-#include "analysis.h"
+#include "computed_arrays.h"
 
 #include <string.h>
 

@@ -1,6 +1,9 @@
 /* Finds how far from its own position a query reads keys. Decoding must not read later keys. It stores an earlier
    key while a loop can still read it. */
-#include "analysis.h"
+#include "affine.h"
+#include "reach.h"
+#include "region.h"
+#include "roles.h"
 #include "../schedule/schedule.h"
 
 #include <string.h>

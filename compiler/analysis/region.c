@@ -4,7 +4,8 @@
      indices. A comparison that cannot be solved gives all indices.
    - with `every`: Each index of the union is in the region for every choice of the other indices. A comparison that
      cannot be solved gives none. */
-#include "analysis.h"
+#include "affine.h"
+#include "region.h"
 
 #include <string.h>
 
@@ -236,7 +237,7 @@ static bool bound_terms(const struct solver *s, struct form *f)
     return true;
 }
 
-static struct set not_negative(const struct solver *s, struct form f);
+static struct set not_below_0(const struct solver *s, struct form f);
 
 /* Solves x / by >= bound if `at_least`, otherwise x / by <= bound. C rounds towards 0, so x / by >= bound means
    - x >= bound * by, if bound > 0
@@ -255,7 +256,7 @@ static struct set past_quotient(const struct solver *s, const struct expr *quoti
     struct form f = {.remainder = zero};
     const bool fits = form_add(m, &f, quotient->arg[0], at_least ? 1 : -1) && form_add(m, &f, end, at_least ? -1 : 1) &&
                       form_add(m, &f, more, 1);
-    return fits ? not_negative(s, f) : unknown(s);
+    return fits ? not_below_0(s, f) : unknown(s);
 }
 
 /* Solves weight * index + others >= 0 for the index. */
@@ -295,11 +296,11 @@ static struct set past_term(const struct solver *s, struct form f, int over)
     }
     if (!form_scale(m, &f, by)) return unknown(s);
     if (times < 0) f.remainder = expr_make(m, EXPR_ADD, f.remainder, expr_int(m, by - 1), NULL);
-    return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_negative(s, f) : unknown(s);
+    return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_below_0(s, f) : unknown(s);
 }
 
 /* Returns the indices with f >= 0. */
-static struct set not_negative(const struct solver *s, struct form f)
+static struct set not_below_0(const struct solver *s, struct form f)
 {
     struct module *m = s->m;
     if (!bound_terms(s, &f)) return unknown(s);
@@ -322,7 +323,7 @@ static struct set compare(const struct solver *s, const struct expr *less, const
         return low && high ? under(expr_make(m, strict ? EXPR_LT : EXPR_LE, low, high, NULL)) : unknown(s);
     }
     struct form f = {.remainder = expr_int(m, strict ? -1 : 0)};
-    return form_add(m, &f, more, 1) && form_add(m, &f, less, -1) ? not_negative(s, f) : unknown(s);
+    return form_add(m, &f, more, 1) && form_add(m, &f, less, -1) ? not_below_0(s, f) : unknown(s);
 }
 
 /* ---- regions ---- */

@@ -1,6 +1,7 @@
 /* Finds the roles of the run-time axes for an output, such as the lane. Passes use roles and need not know queries
    and keys. */
-#include "analysis.h"
+#include "computed_arrays.h"
+#include "roles.h"
 
 enum { ROWS_AT_A_TIME = 64 }; /* the number of rows in a slice is a multiple of this */
 

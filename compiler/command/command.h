@@ -2,7 +2,7 @@
 #ifndef ATTNC_COMMAND_H
 #define ATTNC_COMMAND_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 enum output {
 #define OUTPUT(name, says) OUTPUT_##name,

@@ -454,7 +454,7 @@ void unit_free(struct unit *p)
 bool unit_drawn_range(const void *unit, const char *param, double *low, double *high)
 {
     const struct unit *const p = unit;
-    struct real_range range;
+    struct expr_range range;
     if (!drawn_range(p->spec, param, &range)) return false;
     *low = range.low;
     *high = range.high;

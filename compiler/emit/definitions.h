@@ -2,7 +2,7 @@
 #ifndef ATTNC_EMIT_TEMPLATE_H
 #define ATTNC_EMIT_TEMPLATE_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 /* The names of a template. A name has a text that replaces it, and a value that conditions test.
    - A name that begins with `_` matches the end of a word: `_T` matches in `load_T`.

@@ -3,7 +3,7 @@
 #ifndef ATTNC_MANUAL_H
 #define ATTNC_MANUAL_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 /* Appends specs/README.md, which is made from manual/spec.md and the rows of spec/spec.def. */
 void spec_reference(struct text *out);

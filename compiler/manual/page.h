@@ -2,7 +2,7 @@
 #ifndef ATTNC_MANUAL_PAGE_H
 #define ATTNC_MANUAL_PAGE_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 /* These functions append parts of a page:
    - manual_head begins a page.

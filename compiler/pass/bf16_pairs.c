@@ -47,44 +47,6 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile);
-
-/* Returns whether expression e of statement s is never negative.
-   - self: an operand that the caller knows not to be negative, or NULL
-   - body: the first of the statements that write the other operands. If it is NULL, they may be negative. */
-static bool never_negative(const struct stmt *body, const struct stmt *s, const struct expr *e, const struct ref *self)
-{
-    switch ((int)e->op) {
-    case EXPR_OPERAND: {
-        const struct ref *const read = &s->operand[e->integer];
-        return (self && ref_equal(read, self)) || (body && holds_weights(body, s, read));
-    }
-    case EXPR_MUL:
-        if (e->arg[0] == e->arg[1]) return true;
-        return never_negative(body, s, e->arg[0], self) && never_negative(body, s, e->arg[1], self);
-    case EXPR_ADD:
-    case EXPR_DIV: return never_negative(body, s, e->arg[0], self) && never_negative(body, s, e->arg[1], self);
-    case EXPR_SELECT: return never_negative(body, s, e->arg[1], self) && never_negative(body, s, e->arg[2], self);
-    default: return real_range(e).low >= 0;
-    }
-}
-
-/* Whether no element of the tile is negative after the statements from `body` to `end`. */
-static bool holds_weights(const struct stmt *body, const struct stmt *end, const struct ref *tile)
-{
-    bool holds = false;
-    for (const struct stmt *s = body; s != end; s = s->next) {
-        for (int k = 0; k < s->assigns; k++) {
-            const struct assign *a = &s->assign[k];
-            if (a->to.of != tile->of) continue;
-            holds = s->op == LOOPS_MAP && a->fold == FOLD_SET && ref_equal(&a->to, tile) &&
-                    never_negative(body, s, a->expr, holds ? tile : NULL);
-        }
-        if (s->body && stmt_touches(s, tile->of)) holds = false;
-    }
-    return holds;
-}
-
 /* Array `tile` is a copy of r's array. Returns a reference to the element of `tile` that r reads in its array. */
 static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
 {
@@ -226,7 +188,7 @@ bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct s
     if (!stored_along(l, &row, dot->axes[0]) || !step_of(loops, depth, dot->axis)) return false;
     if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis)
         return false;
-    if (!any && !holds_weights(body, dot, &weights)) return false;
+    if (!any && !never_negative_after(body, dot, &weights)) return false;
     const int made = add_rounded(l, at, &weights, "weight_pairs", true, unit);
     int values = unit ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
                                     PACK_MATRIX_ROWS, unit)
@@ -259,9 +221,9 @@ static void sum_as_rounded(const struct loops *l, struct stmt *body)
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SUM || s->rank != 2) continue;
         const struct expr *e = s->assign[0].expr;
         if (e->op != EXPR_OPERAND)
-            s->coarse = never_negative(NULL, s, e, NULL);
+            s->coarse = expr_sign(e, NULL) >= 0;
         else if (l->array[s->operand[e->integer].of].kind == ARRAY_TILE &&
-                 holds_weights(stmts_first(&w), s, &s->operand[e->integer]))
+                 never_negative_after(stmts_first(&w), s, &s->operand[e->integer]))
             make_coarse(stmts_first(&w), s, s->operand[e->integer].of, false);
     }
 }

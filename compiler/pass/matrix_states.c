@@ -19,68 +19,12 @@ struct states {
     struct loops *l;
     const struct target *target;
     int arrays;            /* the number of arrays, without the copies of this pass */
-    bool *assumed;         /* for each array: whether the current proof assumes that no element is negative */
     bool *non_negative;    /* for each array: whether it is proved that no element is negative */
     bool none_is_negative; /* no weight inside a chunk is negative */
     int *power;            /* for each array: the highest power of the examined product that it contains */
 };
 
 /* ---- signs ---- */
-
-static bool none_negative(struct states *x, int a);
-
-/* Whether e, an expression of statement s, is never negative. `above`: an expression that is known to be positive,
-   or NULL. */
-static bool never_negative(struct states *x, const struct stmt *s, const struct expr *e, const struct expr *above)
-{
-    if (e == above) return true;
-    const struct expr *const *arg = e->arg;
-    switch ((int)e->op) {
-    case EXPR_OPERAND: return none_negative(x, s->operand[e->integer].of);
-    case EXPR_MUL:
-        return arg[0] == arg[1] || (never_negative(x, s, arg[0], above) && never_negative(x, s, arg[1], above));
-    case EXPR_ADD:
-    case EXPR_DIV: return never_negative(x, s, arg[0], above) && never_negative(x, s, arg[1], above);
-    case EXPR_SELECT:
-        if (arg[0]->op == EXPR_LT && arg[0]->arg[0]->op == EXPR_REAL && arg[0]->arg[0]->real >= 0 &&
-            never_negative(x, s, arg[1], arg[0]->arg[1]))
-            return never_negative(x, s, arg[2], above);
-        return never_negative(x, s, arg[1], above) && never_negative(x, s, arg[2], above);
-    default: return real_range(e).low >= 0;
-    }
-}
-
-static bool writes_none_negative(struct states *x, int a)
-{
-    struct stmts w = {.list = x->l->body};
-    for (const struct stmt *s; (s = stmts_next(&w));)
-        for (int k = 0; k < s->assigns; k++) {
-            if (s->assign[k].to.of != a) continue;
-            if (s->op == LOOPS_MAP ? !never_negative(x, s, s->assign[k].expr, NULL)
-                                   : !none_negative(x, s->operand[0].of) ||
-                                         (s->op == LOOPS_DOT && !none_negative(x, s->operand[1].of)))
-                return false;
-        }
-    return true;
-}
-
-/* Tries to prove by induction that no element of tile a is negative: if no tile has a negative element before a
-   write, the write stores none. */
-static bool none_negative(struct states *x, int a)
-{
-    if (x->l->array[a].kind != ARRAY_TILE) return false;
-    if (x->assumed[a]) return true;
-    x->assumed[a] = true;
-    return writes_none_negative(x, a);
-}
-
-static void find_signs(struct states *x)
-{
-    for (int a = 0; a < x->arrays; a++) {
-        memset(x->assumed, 0, (size_t)x->arrays * sizeof *x->assumed);
-        x->non_negative[a] = none_negative(x, a);
-    }
-}
 
 static bool of_sequence(const struct loops *l, int axis)
 {
@@ -390,9 +334,8 @@ void pass_matrix_states(struct compilation *c)
     if (!multiplies_states(c)) return;
     struct arena *arena = c->loops->module->arena;
     x.arrays = c->loops->arrays;
-    x.assumed = arena_alloc(arena, (size_t)x.arrays * sizeof *x.assumed);
     x.non_negative = arena_alloc(arena, (size_t)x.arrays * sizeof *x.non_negative);
-    find_signs(&x);
+    for (int a = 0; a < x.arrays; a++) x.non_negative[a] = tile_never_negative(c->loops, a);
     x.none_is_negative = weights_non_negative(&x, true, &any);
     if (!any) x.none_is_negative = weights_non_negative(&x, false, &any) && any;
     if (x.none_is_negative || !sums_signed(&x)) pair_products(&x);

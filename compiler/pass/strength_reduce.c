@@ -21,7 +21,7 @@ static const struct expr *rewritten(struct module *m, const struct expr *e)
     const bool of_positions = e->op == EXPR_POW && !expr_has(e->arg[1], EXPR_OPERAND) && expr_axes(e->arg[1]) &&
                               (!expr_has(e->arg[0], EXPR_OPERAND) || decay_has_exact_log2(e->arg[0])),
                of_sums = e->op == EXPR_POW && expr_is_exact_difference(e->arg[1]);
-    if ((of_positions || of_sums) && real_range(e->arg[0]).low > 0)
+    if ((of_positions || of_sums) && expr_sign(e->arg[0], NULL) > 0)
         return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, decay_log2(m, e->arg[0])), NULL),
                          NULL, NULL);
     const struct expr *arg[3] = {NULL, NULL, NULL};

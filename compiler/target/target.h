@@ -6,7 +6,7 @@
 #ifndef ATTNC_TARGET_H
 #define ATTNC_TARGET_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 enum target_feature {
 #define FEATURE(name, suffix, dtype, says) TARGET_##name,

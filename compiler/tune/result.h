@@ -2,7 +2,7 @@
 #ifndef ATTNC_TUNE_RESULT_H
 #define ATTNC_TUNE_RESULT_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 enum { MAX_SHAPES = 64 };
 

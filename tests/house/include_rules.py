@@ -68,14 +68,17 @@ def face_of(folder):
 
 
 def is_face(root, path):
-    """True for a public header, and for a .def file that a public header includes."""
-    face = face_of(os.path.dirname(path))
-    if path == face:
-        return True
-    if not path.endswith('.def') or not os.path.isfile(os.path.join(root, face)):
-        return False
-    with open(os.path.join(root, face), encoding='utf-8') as f:
-        return f'"{os.path.basename(path)}"' in f.read()
+    """True for a public header, and for the headers and tables of its folder that a public header includes."""
+    folder = os.path.dirname(path)
+    public, waiting = set(), [face_of(folder)]
+    while waiting:
+        header = waiting.pop()
+        if header in public or not os.path.isfile(os.path.join(root, header)):
+            continue
+        public.add(header)
+        with open(os.path.join(root, header), encoding='utf-8') as f:
+            waiting += [os.path.join(folder, name) for name in re.findall(r'#\s*include "([\w.]+)"', f.read())]
+    return path in public
 
 
 def private_to(root, path):

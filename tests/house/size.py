@@ -30,9 +30,9 @@ LIMITS = (
     # emitted functions that choose a version
     ('choosers', 0, r'static struct version', ('generated/*.c',)),
     # recursions over expressions, which ir/expr_query.c answers
-    ('walks', 116, r'.*expr_arity\(e->op\)', ('compiler/**/*.c',)),
+    ('walks', 115, r'.*expr_arity\(e->op\)', ('compiler/**/*.c',)),
     # private analyses of sign
-    ('signs', 13, r'static .*(not|never|none)_negative\(', ('compiler/**/*.c',)),
+    ('signs', 0, r'static .*(not|never|none)_negative\(', ('compiler/**/*.c',)),
     # words of the spec language after compiler/variant
     ('variants', 28, r'(?!.*(MASK_AXES|PREPARE_CHOICE)).*\b(SIMILARITY|MASK|NORMALIZE|PREPARE|COMPATIBILITY|BIAS)_',
      AFTER_SPECS),

@@ -2,7 +2,7 @@
 #ifndef ATTNC_TESTS_READ_WHOLE_H
 #define ATTNC_TESTS_READ_WHOLE_H
 
-#include "../../ir/ir.h"
+#include "../../ir/memory.h"
 
 #include <stdio.h>
 

@@ -108,7 +108,7 @@ void check_fill(struct sample *s, const struct unit *p, const struct problem_siz
         double *data = arena_alloc(arena, (size_t)n * sizeof *data);
         bool matrix = array->learned && value->rank == 2, weight = strstr(array->name, ".weight") != NULL,
              norm = strstr(array->name, ".bias") != NULL;
-        struct real_range range;
+        struct expr_range range;
         const bool ranged = drawn_range(p->spec, array->name, &range);
         for (int64_t k = 0; k < n; k++) {
             double x = check_normal(state);

@@ -77,46 +77,6 @@ bool takes_divisor(const struct reversal *x, int weight, int by)
     return found ? !is_bounded(x, v, found->arg[0]) : power_factor(x, v).whole != NULL;
 }
 
-static bool value_never_negative(const struct graph *g, int v);
-
-/* Whether e over the operands of v is known never to be negative. */
-static bool never_negative(const struct graph *g, const struct value *v, const struct expr *e)
-{
-    switch ((int)e->op) {
-    case EXPR_EXP:
-    case EXPR_EXP2:
-    case EXPR_SQRT:
-    case EXPR_ABS: return true;
-    case EXPR_REAL: return e->real >= 0;
-    case EXPR_INT: return e->integer >= 0;
-    case EXPR_MUL:
-        return e->arg[0] == e->arg[1] || (never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]));
-    case EXPR_ADD:
-    case EXPR_DIV:
-    case EXPR_MIN: return never_negative(g, v, e->arg[0]) && never_negative(g, v, e->arg[1]);
-    case EXPR_MAX: return never_negative(g, v, e->arg[0]) || never_negative(g, v, e->arg[1]);
-    case EXPR_SELECT: return never_negative(g, v, e->arg[1]) && never_negative(g, v, e->arg[2]);
-    case EXPR_OPERAND: return value_never_negative(g, v->operand[e->integer].of);
-    default: return false;
-    }
-}
-
-static bool value_never_negative(const struct graph *g, int v)
-{
-    const struct value *value = &g->value[v];
-    switch (value->op) {
-    case GRAPH_INPUT:
-    case GRAPH_PARAM:
-    case GRAPH_TABLE:
-    case GRAPH_SOLVE: return false;
-    case GRAPH_MAP: return never_negative(g, value, value->expr);
-    case GRAPH_CONTRACT:
-        return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);
-    case GRAPH_REDUCE: return value->init >= 0 && value_never_negative(g, value->operand[0].of);
-    }
-    return false;
-}
-
 /* Returns e, or 0 if the divisor is 0. */
 static const struct expr *unless_zero(struct module *m, const struct expr *divisor, const struct expr *e)
 {
@@ -208,7 +168,7 @@ static bool has_growing_factor(const struct reversal *x, int v)
 {
     const struct value *const map = &x->g->value[v];
     const struct expr *const found = map->op == GRAPH_MAP ? exponential_factor(map->expr) : NULL;
-    if (!found || is_bounded(x, map, found->arg[0]) || !isinf(real_range(found->arg[0]).high)) return false;
+    if (!found || is_bounded(x, map, found->arg[0]) || !isinf(expr_range(found->arg[0], NULL).high)) return false;
     const uint32_t axes = reversal_axes_within(x, map, found->arg[0]);
     for (int a = 0; a < x->m->axes; a++)
         if ((axes >> a & 1) && x->m->axis[a].source == SIZE_CONSTANT) return false;
@@ -258,7 +218,7 @@ const struct expr *reversal_times_inverse(struct reversal *x, struct value *map,
 /* Whether a factor of the product e other than its exponential may be 0. */
 static bool can_be_zero(struct module *m, const struct expr *e, const struct expr *exponential)
 {
-    const struct real_range range = real_range(expr_replace(m, e, exponential, expr_real(m, 1)));
+    const struct expr_range range = expr_range(expr_replace(m, e, exponential, expr_real(m, 1)), NULL);
     return range.low <= 0 && range.high >= 0 && !expr_has(e, EXPR_RANDOM);
 }
 

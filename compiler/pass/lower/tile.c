@@ -218,7 +218,7 @@ static bool is_zero_outside(const struct lowering *x, const struct value *map, c
     if (e->op == EXPR_OPERAND) return x->lowered[map->operand[e->integer].of].masked_zero;
     if (e->op != EXPR_MUL || e->type != TYPE_REAL) return expr_is_real(e, 0);
     for (int k = 0; k < 2; k++) {
-        const struct real_range other = real_range(e->arg[1 - k]);
+        const struct expr_range other = expr_range(e->arg[1 - k], NULL);
         if (isfinite(other.low) && isfinite(other.high) && is_zero_outside(x, map, e->arg[k])) return true;
     }
     return false;

@@ -1,0 +1,92 @@
+/* Questions about expressions (expr_query.c). Prefer them to a recursion. An expression is in itself. */
+#ifndef ATTNC_EXPR_QUERY_H
+#define ATTNC_EXPR_QUERY_H
+
+#include "expr.h"
+
+/* An answer about one expression. ANSWER_ARGUMENTS: this expression does not decide, ask its arguments. */
+enum answer { ANSWER_NO, ANSWER_YES, ANSWER_ARGUMENTS };
+typedef enum answer expr_question(const void *of, const struct expr *e);
+/* expr_any returns true if the answer for an expression in e is YES. expr_all returns true if no answer is NO. Without
+   an expression (e is NULL), expr_any returns false and expr_all returns true. */
+bool expr_any(const struct expr *e, expr_question *ask, const void *of);
+bool expr_all(const struct expr *e, expr_question *ask, const void *of);
+/* Visits e, and then the arguments of each expression for which `visit` returns true. */
+typedef bool expr_visit(void *to, const struct expr *e);
+void expr_each(const struct expr *e, expr_visit *visit, void *to);
+/* Returns the union of the bits of the expressions in e, such as axes. If `bits` sets *arguments to false, the
+   arguments of this expression do not count. */
+typedef uint32_t expr_bits_of(const void *of, const struct expr *e, bool *arguments);
+uint32_t expr_bits(const struct expr *e, expr_bits_of *bits, const void *of);
+/* Return e with other parts, simplified.
+   - expr_map asks from the root. `rewrite` returns what replaces an expression, or NULL if only its arguments change.
+   - expr_map_up asks from the leaves. `rewrite` gets an expression whose arguments are rewritten. It returns what
+     replaces the expression, or NULL to keep it. */
+typedef const struct expr *expr_rewrite(void *of, const struct expr *e);
+const struct expr *expr_map(struct module *m, const struct expr *e, expr_rewrite *rewrite, void *of);
+const struct expr *expr_map_up(struct module *m, const struct expr *e, expr_rewrite *rewrite, void *of);
+/* Returns e with `from` replaced by `to`. */
+const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to);
+/* Returns e with EXPR_OPERAND k replaced by with[k], for every k. */
+const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
+
+/* These questions need no walk, but expr_uses. */
+#define EXPR_BIT(op) (UINT64_C(1) << (op))
+static inline bool expr_has(const struct expr *e, enum expr_op op)
+{
+    return e->ops >> op & 1;
+}
+/* Returns true if e has one of the operations, which are EXPR_BITs. */
+static inline bool expr_has_one(const struct expr *e, uint64_t ops)
+{
+    return (e->ops & ops) != 0;
+}
+/* Returns the axes whose INDEX occurs, as bits. */
+static inline uint32_t expr_axes(const struct expr *e)
+{
+    return e->axes;
+}
+static inline bool expr_has_real(const struct expr *e) /* true if e or a part of it is real */
+{
+    return e->has_real;
+}
+/* Returns true if an operation of e costs at least `effort`. */
+static inline bool expr_takes(const struct expr *e, enum expr_effort effort)
+{
+    return e->effort >= effort;
+}
+bool expr_reads_ids(const struct expr *e);
+bool expr_uses(const struct expr *e, const struct expr *part); /* true if `part` is in e */
+/* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
+bool expr_ids_along(const struct expr *e, uint32_t axes);
+/* Returns true if e depends on the axis, directly or in a subscript of an operand. */
+bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
+
+/* A term of a sum, added or subtracted. */
+struct expr_term {
+    const struct expr *e;
+    bool minus;
+};
+/* These functions write e as a sum of terms, or as a product of factors, from left to right. They return the number of
+   terms or factors, or -1 if there are more than `max`. */
+int expr_terms(const struct expr *e, struct expr_term *term, int max);
+int expr_factors(const struct expr *e, const struct expr **factor, int max);
+/* Writes e as slope * INDEX(axis) + rest, where neither has this INDEX. Returns false if e is not linear. */
+bool expr_linear(struct module *m, const struct expr *e, int axis, const struct expr **slope, const struct expr **rest);
+
+/* The bounds of a value, for all indices and sizes. infinity: no bound is known. (expr_range.c) */
+struct expr_range {
+    double low, high;
+};
+/* The knowledge of a caller. `tell` gets the range of an expression that its arguments imply, and may change it. */
+struct expr_facts {
+    void (*tell)(const void *of, const struct expr *e, struct expr_range *range);
+    const void *of;
+};
+/* expr_sign returns 1 if e is above 0, 0 if it is at least 0, and -1 if it may be negative. `facts` may be NULL. */
+struct expr_range expr_range(const struct expr *e, const struct expr_facts *facts);
+/* The range of e if all operands are in a range. */
+struct expr_range expr_range_where(const struct expr *e, struct expr_range operand);
+int expr_sign(const struct expr *e, const struct expr_facts *facts);
+
+#endif

@@ -1,0 +1,104 @@
+/* Memory, text, diagnostics and storage types. */
+#ifndef ATTNC_MEMORY_H
+#define ATTNC_MEMORY_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define IR_PRINTF(text, first) __attribute__((format(printf, text, first)))
+
+/* ---- memory: an arena is freed as a whole; single allocations are never freed (arena.c) ---- */
+
+struct arena;
+struct arena *arena_new(void);
+void arena_free(struct arena *arena);
+/* Returns zeroed memory, aligned for any type. If memory runs out, the program ends with status 3. */
+void *arena_alloc(struct arena *arena, size_t bytes);
+char *arena_copy(struct arena *arena, const char *text);
+char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
+char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
+
+/* A string that grows. Zero the struct first; free with text_free. `data` is NULL or ends in a zero byte, which
+   `length` does not count. */
+struct text {
+    char *data;
+    size_t length, capacity;
+};
+void text_add(struct text *text, const char *format, ...) IR_PRINTF(2, 3);
+void text_append(struct text *text, const char *bytes, size_t length);
+void text_free(struct text *text);
+
+/* ---- text from other sources: files, databases, other programs (plain_text.c) ---- */
+
+/* Returns the number of bytes, 1 to 4, of the UTF-8 character at s. Returns 0 if it is invalid or longer than
+   `left`. */
+size_t utf8_character(const char *s, size_t left);
+/* Returns true if the UTF-8 character of `length` bytes at s is a control character. */
+bool utf8_control(const char *s, size_t length);
+/* Appends bytes. Replaces each control character and each invalid byte by `instead`. Keeps tabs. Keeps newlines if
+   `lines` is PLAIN_LINES. Use it for all text from users and other programs, which may contain escape sequences. */
+enum plain_lines { PLAIN_LINE, PLAIN_LINES };
+void text_plain(struct text *text, const char *bytes, size_t length, enum plain_lines lines, const char *instead);
+
+/* ---- diagnostics (diagnostics.c): `file:line:column: error: message`, then the source line, then a caret ---- */
+
+struct position {
+    int line, column; /* counted from 1; 0 means unknown */
+};
+
+struct diagnostics;
+/* `file` is the name to print. `source` is the text of the file, or NULL. It must outlive the struct diagnostics.
+   diagnostics_flush prints the messages. */
+struct diagnostics *diagnostics_new(struct arena *arena, const char *file, const char *source, size_t length);
+void diagnostics_error(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+void diagnostics_warning(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* Attaches a note to the last error or warning. */
+void diagnostics_note(struct diagnostics *d, struct position at, const char *format, ...) IR_PRINTF(3, 4);
+/* Adds the messages of `from`, without their positions. */
+void diagnostics_take(struct diagnostics *d, const struct diagnostics *from);
+int diagnostics_errors(const struct diagnostics *d); /* returns the number of errors so far, without warnings */
+/* Writes and removes the messages, sorted by position, with their notes. Returns the number of errors. */
+int diagnostics_flush(struct diagnostics *d, FILE *out, bool color);
+/* Returns the word of the list that is most similar to the misspelt `text`, or NULL. */
+const char *nearest_word(const char *text, const char *const *words);
+
+/* ---- storage types ---- */
+
+/* The types that attnrt.h describes (enum attn_dtype).
+   - I32 and U8 are for parameters only. U8 is a truth value: 0 is false.
+   - FP8 and the types after it are for inputs only. Their rows are bytes: elements with their scales. */
+enum dtype {
+    DTYPE_F32,
+    DTYPE_BF16,
+    DTYPE_F16,
+    DTYPE_F64,
+    DTYPE_I32,
+    DTYPE_U8,
+    DTYPE_FP8,
+    DTYPE_I8,
+    DTYPE_I8_32,
+    DTYPE_I8_64,
+    DTYPE_Q8_0,
+    DTYPE_Q4_0,
+    DTYPE_COUNT
+};
+const char *dtype_name(enum dtype dtype); /* returns a name such as "f32" */
+bool dtype_parse(const char *text, enum dtype *dtype);
+/* Returns the bytes of an element, or 1 if rows are bytes. */
+int dtype_bytes(enum dtype dtype);
+bool dtype_is_integer(enum dtype dtype);
+bool dtype_is_packed(enum dtype dtype); /* true if rows are bytes */
+bool dtype_is_narrow(enum dtype dtype); /* true if elements are widened before they are used */
+/* Returns the number of elements that share a scale. A row has a multiple of it. Returns 1 if there are no scales,
+   and 0 for one scale per row. */
+int dtype_block(enum dtype dtype);
+/* Return the bytes of a row, and the distance of contiguous rows in elements, or in bytes if rows are bytes. */
+int64_t dtype_row_bytes(enum dtype dtype, int64_t elements);
+int64_t dtype_row_units(enum dtype dtype, int64_t elements);
+/* Returns the type of computation and sums. It is f64 for f64, otherwise f32. */
+enum dtype dtype_of_sums(enum dtype dtype);
+
+#endif
