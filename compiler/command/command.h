@@ -28,9 +28,7 @@ enum value_kind {
     VALUE_TARGETS,
     VALUE_SET,
     VALUE_PASS,
-    VALUE_COLOR,
-    VALUE_FORMAT,
-    VALUE_STRATEGY
+    VALUE_COLOR
 };
 
 struct output_row {

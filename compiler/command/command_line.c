@@ -5,7 +5,6 @@
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../target/target.h"
-#include "../tune/tune.h"
 
 #include <string.h>
 
@@ -32,7 +31,7 @@ const int switch_row_count = (int)(sizeof switch_rows / sizeof *switch_rows);
 
 const char *const *value_words(struct arena *arena, enum value_kind kind)
 {
-    static const char *const colors[] = {"auto", "always", "never", NULL}, *const formats[] = {"csv", "json", NULL};
+    static const char *const colors[] = {"auto", "always", "never", NULL};
     const char **words;
     switch (kind) {
     case VALUE_NONE:
@@ -41,8 +40,6 @@ const char *const *value_words(struct arena *arena, enum value_kind kind)
     case VALUE_FOLDER:
     case VALUE_ATTACHED: break;
     case VALUE_COLOR: return colors;
-    case VALUE_FORMAT: return formats;
-    case VALUE_STRATEGY: return search_names;
     case VALUE_TARGETS: return target_names();
     case VALUE_SET: return set_words(arena);
     case VALUE_OUTPUTS:

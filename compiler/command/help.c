@@ -1,7 +1,6 @@
 /* `attnc COMMAND --help`: the help pages, made from command_line.def. */
 #include "command.h"
 #include "command_line.h"
-#include "../tune/tune.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -88,5 +87,4 @@ void help_page(enum command_number command, struct text *out)
     text_free(&general);
     if (*c->more) text_add(out, "\n");
     if (*c->more) add_wrapped(out, c->more, 0, 0);
-    if (command == COMMAND_tune) text_add(out, "\n%s", pipe_help);
 }

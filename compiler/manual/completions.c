@@ -90,8 +90,6 @@ static void bash_value(struct text *out, const struct switch_row *row, const cha
         break;
     case VALUE_PASS:
     case VALUE_COLOR:
-    case VALUE_FORMAT:
-    case VALUE_STRATEGY:
         text_add(out, "_attnc_offer");
         add_words(out, words, "");
         text_add(out, "; return");
@@ -184,8 +182,6 @@ static void zsh_option(struct text *out, const struct switch_row *row, const cha
         break;
     case VALUE_PASS:
     case VALUE_COLOR:
-    case VALUE_FORMAT:
-    case VALUE_STRATEGY:
         text_add(out, "(");
         for (int k = 0; words[k]; k++) text_add(out, "%s%s", k ? " " : "", words[k]);
         text_add(out, ")");
@@ -271,8 +267,6 @@ static void fish_option(struct text *out, const struct switch_row *row, const ch
     case VALUE_TARGETS:
     case VALUE_PASS:
     case VALUE_COLOR:
-    case VALUE_FORMAT:
-    case VALUE_STRATEGY:
         text_add(out, is_list(row->value) ? " -xa '(__attnc_list" : " -xa '");
         for (int k = 0; words[k]; k++) text_add(out, "%s%s", k || is_list(row->value) ? " " : "", words[k]);
         text_add(out, is_list(row->value) ? ")'" : "'");

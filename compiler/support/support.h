@@ -62,8 +62,8 @@ struct options {
     const char *picture;
     bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
     /* Arguments of tune that are not parsed yet (tune/options.c). */
-    const char *strategy, *trials, *samples, *database, *shard, *export, *merge, *report, *knobs;
-    bool resume, query;
+    const char *trials, *samples, *database, *report, *knobs;
+    bool resume;
     const char *const *shape;
     int shapes;
     bool has_seed;

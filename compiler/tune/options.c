@@ -6,7 +6,6 @@
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
-#include "search/search.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,29 +58,6 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
     return true;
 }
 
-static bool read_shard(const struct options *o, struct tune_request *r)
-{
-    int64_t rank;
-    r->shard = r->shards = 1;
-    if (!o->shard && o->files && ranks_launched(&rank, &r->shards)) {
-        r->shard = rank + 1;
-        if (!o->strategy) r->strategy = "random"; /* the default chooses points by all earlier results */
-    } else if (!o->shard)
-        return true;
-    const char *end = o->shard ? count_read(o->shard, &r->shard) : "";
-    if (o->shard) end = end && *end == '/' ? count_read(end + 1, &r->shards) : NULL;
-    if (!end || *end || r->shard > r->shards || r->shards > 1 << 20) {
-        complain(o, "--shard takes K/N, the K-th of N parts, as in 2/8, not '%s'", o->shard);
-        return false;
-    }
-    if (strcmp(r->strategy, "exhaustive") == 0 || strcmp(r->strategy, "random") == 0) return true;
-    complain(o,
-             "%s --strategy exhaustive or random, because the other strategies choose points by all "
-             "earlier results; give each process a different --seed instead",
-             o->shard ? "--shard needs" : "under mpirun and Slurm, tune needs");
-    return false;
-}
-
 /* Returns the default of --db. On failure, prints a message and returns NULL. */
 static const char *default_database(const struct options *o, struct arena *arena)
 {
@@ -99,19 +75,15 @@ static const char *default_database(const struct options *o, struct arena *arena
 
 bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status)
 {
-    *r = (struct tune_request){.time = 300,
-                               .limit = 60,
-                               .samples = 5,
-                               .seed = o->has_seed ? o->seed : 1,
-                               .strategy = o->strategy ? o->strategy : "model"};
+    *r = (struct tune_request){.time = 300, .limit = 60, .samples = 5, .seed = o->has_seed ? o->seed : 1};
     *status = STATUS_USAGE;
-    bool good = search_known(r->strategy, o);
+    bool good = true;
     for (int k = 0; k < o->shapes && good; k++) good = read_shape(o, o->shape[k], r);
     if (o->shapes == 0 && good) good = read_shape(o, "n=4k,heads=8", r);
     good = good && seconds_read(o, "--time", o->time, &r->time) && seconds_read(o, "--limit", o->limit, &r->limit) &&
            document_read(o, &r->document) &&
            (!o->trials || one_number(o, "--trials", o->trials, 1 << 30, &r->trials)) &&
-           (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples)) && read_shard(o, r);
+           (!o->samples || one_number(o, "--samples", o->samples, 1000, &r->samples));
     int lengths = 0;
     for (int k = 0; k < r->shapes; k++) lengths += k == 0 || r->shape[k].length != r->shape[k - 1].length;
     if (good && lengths > MAX_SCHEDULES) {
@@ -121,8 +93,6 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
     if (!good) return false;
     *status = STATUS_MACHINE;
     r->database = o->database ? o->database : default_database(o, arena);
-    if (r->database && r->shards > 1 && !o->shard)
-        r->own = arena_printf(arena, "%s.%lld-of-%lld", r->database, (long long)r->shard, (long long)r->shards);
     return r->database != NULL;
 }
 

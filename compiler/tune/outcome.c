@@ -22,15 +22,6 @@ void tuning_clear_line(const struct tuning *t)
     if (t->live) fputs("\r\033[K", stderr);
 }
 
-static void shape_text(const struct tune_shape *s, struct text *out)
-{
-    text_add(out, "n=%lld heads=%lld", (long long)s->length, (long long)s->heads);
-    if (s->kv_heads != s->heads || s->key_heads) text_add(out, "/%lld", (long long)s->kv_heads);
-    if (s->key_heads) text_add(out, "/%lld", (long long)s->key_heads);
-    if (s->batch != 1) text_add(out, " batch=%lld", (long long)s->batch);
-    text_add(out, " threads=%d%s", s->threads, s->backward ? " backward" : "");
-}
-
 void tuning_progress(struct tuning *t, bool better)
 {
     /* Without a terminal there is a line for each schedule that is better, and every few seconds. */

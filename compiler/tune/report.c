@@ -5,7 +5,7 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
-#include "store/store.h"
+#include "store.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -21,7 +21,6 @@ extern const char tune_report_style[], tune_report_script[];
 static const char *clean(struct arena *arena, const char *text)
 {
     struct text out = {0};
-    if (!text) text = "not known";
     text_plain(&out, text, strlen(text), PLAIN_LINES, "\xef\xbf\xbd");
     const char *made = arena_copy(arena, out.data ? out.data : "");
     text_free(&out);
@@ -84,14 +83,10 @@ static const char *schedule_text(const struct page *p, const struct tune_space *
     return *made ? made : "no knobs";
 }
 
-static const char *shape_text(const struct page *p, const struct tune_shape *s)
+static const char *shape_of(const struct page *p, const struct tune_shape *s)
 {
     struct text text = {0};
-    text_add(&text, "n = %lld, %lld head%s", (long long)s->length, (long long)s->heads, s->heads == 1 ? "" : "s");
-    if (s->kv_heads != s->heads) text_add(&text, " (%lld of keys and values)", (long long)s->kv_heads);
-    if (s->key_heads) text_add(&text, " (%lld of queries and keys)", (long long)s->key_heads);
-    if (s->batch != 1) text_add(&text, ", batch of %lld", (long long)s->batch);
-    text_add(&text, ", %d thread%s%s", s->threads, s->threads == 1 ? "" : "s", s->backward ? ", backward" : "");
+    shape_text(s, &text);
     const char *made = arena_copy(p->arena, text.data);
     text_free(&text);
     return made;
@@ -99,13 +94,8 @@ static const char *shape_text(const struct page *p, const struct tune_shape *s)
 
 static const char *time_text(const struct page *p, double seconds)
 {
-    static const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}};
-    const int k = seconds >= 0.9995 ? 0 : seconds >= 0.9995e-3 ? 1 : 2;
-    const double value = seconds / units[k].unit;
-    return arena_printf(p->arena, "%.*f %s", value < 9.995 ? 3 : value < 99.95 ? 2 : 1, value, units[k].name);
+    char text[40];
+    return arena_copy(p->arena, table_seconds(seconds, text, sizeof text));
 }
 
 static const char *date_text(const struct page *p, double when)
@@ -118,17 +108,11 @@ static const char *date_text(const struct page *p, double when)
     return arena_copy(p->arena, text);
 }
 
-static bool same_point(const struct tune_space *s, const struct tune_point *a, const struct tune_point *b)
-{
-    for (int k = 0; k < s->knobs; k++)
-        if (a->at[k] != b->at[k]) return false;
-    return true;
-}
-
 static void look(struct arena *arena, const struct tune_run *run, int number, struct view *v)
 {
     const struct tune_space *s = &run->experiment.space;
     const struct tune_point by_default = point_default(s);
+    const int64_t number_of_default = point_number(s, &by_default);
     *v = (struct view){.run = run,
                        .number = number,
                        .by_default = -1,
@@ -136,10 +120,10 @@ static void look(struct arena *arena, const struct tune_run *run, int number, st
     for (int k = 0; k < run->trials; k++) {
         v->speed[k] = speed_of(&run->trial[k].result);
         v->measured += v->speed[k].known;
-        if (same_point(s, &run->trial[k].point, &by_default)) v->by_default = k;
+        if (point_number(s, &run->trial[k].point) == number_of_default) v->by_default = k;
     }
     const struct tune_trial *best = run_best(run);
-    if (best && v->speed[best - run->trial].known && !same_point(s, &best->point, &by_default)) v->best = best;
+    if (best && v->speed[best - run->trial].known) v->best = best;
 }
 
 static const struct speed *best_speed(const struct view *v)
@@ -163,16 +147,14 @@ static const char *gain_text(const struct page *p, const struct view *v, const c
 static const char *trials_text(const struct page *p, const struct tune_run *run)
 {
     struct text text = {0};
-    int left = run->trials;
     text_add(&text, "%d", run->trials);
-    static const int statuses = TUNE_REFUSED + 1;
-    for (int s = 0; s < statuses; s++) {
-        const int which = (s + TUNE_MEASURED) % statuses; /* unfinished trials come last */
+    const char *before = ": ";
+    for (int s = 0; tune_status_name[s]; s++) {
         int n = 0;
-        for (int k = 0; k < run->trials; k++) n += run->trial[k].result.status == (enum tune_status)which;
+        for (int k = 0; k < run->trials; k++) n += run->trial[k].result.status == (enum tune_status)s;
         if (n == 0) continue;
-        text_add(&text, "%s%d %s", left == run->trials ? ": " : ", ", n, tune_status_name[which]);
-        left -= n;
+        text_add(&text, "%s%d %s", before, n, tune_status_name[s]);
+        before = ", ";
     }
     const char *made = arena_copy(p->arena, text.data);
     text_free(&text);
@@ -263,8 +245,7 @@ static void put_run(const struct page *p, const struct view *v)
              "id=\"run-%d-name\"><bdi>",
              v->number, v->number, v->number);
     add_escaped(p->out, clean(p->arena, e->spec_name));
-    text_add(p->out, "</bdi> <span class=\"shape\">%s</span></h2>\n<p class=\"gain\"><strong>",
-             shape_text(p, &e->shape));
+    text_add(p->out, "</bdi> <span class=\"shape\">%s</span></h2>\n<p class=\"gain\"><strong>", shape_of(p, &e->shape));
     add_escaped(p->out, gain);
     text_add(p->out, "</strong>");
     if (*interval) text_add(p->out, " (%s)", interval);
@@ -287,22 +268,17 @@ static void put_run(const struct page *p, const struct view *v)
     }
     text_add(p->out, "</p>\n<dl class=\"facts\">\n");
     fact(p, "Machine", e->machine);
-    fact(p, "Compiler",
-         arena_printf(p->arena, "%s, attnc %s", e->compiler ? e->compiler : "not known",
-                      e->attnc ? e->attnc : "of a version not known"));
+    fact(p, "Compiler", arena_printf(p->arena, "%s, attnc %s", e->compiler, e->attnc));
     fact(p, "Target", e->target);
-    fact(p, "Strategy",
-         arena_printf(p->arena, "%s, seed %llu", run->strategy ? run->strategy : "not known",
-                      (unsigned long long)run->seed));
+    fact(p, "Seed", arena_printf(p->arena, "%llu", (unsigned long long)run->seed));
     const int64_t points = space_points(&e->space);
     fact(p, "Trials", trials_text(p, run));
     fact(p, "Schedules in the space",
          points == INT64_MAX ? "more than 9e18" : arena_printf(p->arena, "%lld", (long long)points));
     fact(p, "Begun", date_text(p, run->begun));
-    fact(p, "Run, spec hash",
-         arena_printf(p->arena, "%lld, %.12s", (long long)run->id, e->spec_hash ? e->spec_hash : "not known"));
+    fact(p, "Run, spec hash", arena_printf(p->arena, "%lld, %.12s", (long long)run->id, e->spec_hash));
     text_add(p->out, "</dl>\n");
-    if (e->spec_text && *e->spec_text) {
+    if (*e->spec_text) {
         text_add(p->out, "<details><summary>The spec</summary><pre>");
         add_escaped(p->out, clean(p->arena, e->spec_text));
         text_add(p->out, "</pre></details>\n");
@@ -316,8 +292,7 @@ static void put_overview(const struct page *p)
 {
     text_add(p->out, "<nav class=\"scroll\" aria-label=\"Runs\">\n<table class=\"overview\">\n<thead><tr><th "
                      "scope=\"col\">spec</th><th scope=\"col\">gain (95%% interval)</th>"
-                     "<th scope=\"col\">shape</th><th scope=\"col\">strategy</th><th "
-                     "scope=\"col\">trials</th></tr></thead>\n<tbody>\n");
+                     "<th scope=\"col\">shape</th><th scope=\"col\">trials</th></tr></thead>\n<tbody>\n");
     for (int k = 0; k < p->count; k++) {
         const struct tune_run *run = p->view[k].run;
         const struct speed *best = best_speed(&p->view[k]);
@@ -326,9 +301,7 @@ static void put_overview(const struct page *p)
         add_escaped(p->out, clean(p->arena, run->experiment.spec_name));
         text_add(p->out, "</bdi></a></th><td>");
         add_escaped(p->out, best ? arena_printf(p->arena, "%.2f times as fast (%s)", best->times, interval) : gain);
-        text_add(p->out, "</td><td>%s</td><td>", shape_text(p, &run->experiment.shape));
-        add_escaped(p->out, clean(p->arena, run->strategy));
-        text_add(p->out, "</td><td>%d</td></tr>\n", run->trials);
+        text_add(p->out, "</td><td>%s</td><td>%d</td></tr>\n", shape_of(p, &run->experiment.shape), run->trials);
     }
     text_add(p->out, "</tbody>\n</table>\n</nav>\n");
 }
@@ -360,26 +333,18 @@ static json_t *trial_data(const struct page *p, const struct view *v, int k)
 static json_t *run_data(const struct page *p, const struct view *v)
 {
     const struct tune_run *run = v->run;
-    const struct tune_space *s = &run->experiment.space;
     double peak = 0, bandwidth = 0;
-    json_t *knobs = json_array(), *trials = json_array();
-    for (int j = 0; j < s->knobs; j++) {
-        json_t *values = json_array();
-        for (int k = 0; k < s->knob[j].values; k++) json_array_append_new(values, json_integer(s->knob[j].value[k]));
-        json_array_append_new(knobs, json_pack("{s:s, s:s, s:i, s:o}", "name", clean(p->arena, s->knob[j].name), "says",
-                                               clean(p->arena, s->knob[j].says), "usual", s->knob[j].default_at,
-                                               "values", values));
-    }
+    json_t *trials = json_array();
     for (int k = 0; k < run->trials; k++) {
         peak = fmax(peak, run->trial[k].result.peak);
         bandwidth = fmax(bandwidth, run->trial[k].result.bandwidth);
         json_array_append_new(trials, trial_data(p, v, k));
     }
-    const char *title = arena_printf(p->arena, "%s, %s, %s", clean(p->arena, run->experiment.spec_name),
-                                     shape_text(p, &run->experiment.shape), clean(p->arena, run->strategy));
+    const char *title = arena_printf(p->arena, "%s, %s", clean(p->arena, run->experiment.spec_name),
+                                     shape_of(p, &run->experiment.shape));
     return json_pack("{s:s, s:o, s:o, s:i, s:o, s:o}", "title", title, "peak", number(peak > 0, peak), "bandwidth",
                      number(bandwidth > 0, bandwidth), "best", v->best ? (int)(v->best - run->trial) : -1, "knobs",
-                     knobs, "trials", trials);
+                     space_json(&run->experiment.space), "trials", trials);
 }
 
 /* Writes the runs as JSON in a script element. Escapes `<`, because "</script>" in the name of a spec would end the

@@ -24,8 +24,7 @@ const shapes = {
   crashed: ['M0 -5L4.6 3.5H-4.6Z', ' bad'],
   late: ['M-4 -4H4V4H-4Z', ' bad'],
   refused: ['M0 -5L5 0L0 5L-5 0Z', ' bad'],
-  interrupted: ['M-3.5 0H3.5', ' bad'],
-  running: ['M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z', ' bad'],
+  unknown: ['M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0Z', ' bad'],
   low: ['M0 4.5L4.4 -3.5H-4.4Z', ' low'],
 };
 /* Marks are smaller if there are more trials. */
@@ -119,7 +118,7 @@ function progress(run, width) {
   let leader = 0;
   run.trials.forEach((t, k) => {
     if (t.times === null) {
-      marks.push(mark(x(k), lane, t.status === 'measured' ? 'running' : t.status, k, count));
+      marks.push(mark(x(k), lane, t.status === 'measured' ? 'unknown' : t.status, k, count));
       points.push({x: x(k), y: lane, trial: k});
     } else {
       if (t.times >= axis.cut) nodes.push(line(x(k), y(Math.min(axis.high, t.high)), x(k), y(Math.max(axis.low, t.low)), 'spread'));

@@ -2,13 +2,12 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
-#include "store/store.h"
+#include "store.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-const char *const tune_status_name[] = {"running", "interrupted", "measured", "wrong",
-                                        "crashed", "late",        "refused",  NULL};
+const char *const tune_status_name[] = {"measured", "wrong", "crashed", "late", "refused", NULL};
 
 static int ascending(const void *a, const void *b)
 {
@@ -70,86 +69,35 @@ double tune_seconds(const struct tune_result *r)
     return middle;
 }
 
-/* Returns true if an earlier trial of the run has the samples of this trial. Trials with equal C code share samples. */
-static bool repeated(const struct tune_run *run, int trial)
-{
-    const int64_t from = run->trial[trial].same_as;
-    for (int t = 0; t < trial && from; t++)
-        if (run->trial[t].id == from || run->trial[t].same_as == from) return true;
-    return false;
-}
-
-/* Returns the seconds of the default schedule in all samples of the run, in ascending order. Samples that several
-   trials share count once. */
-static double *all_default_seconds(const struct tune_run *run, struct arena *arena, int *n)
-{
-    int count = 0;
-    for (int t = 0; t < run->trials; t++) count += run->trial[t].result.samples;
-    double *seconds = numbers(arena, (size_t)count);
-    *n = 0;
-    for (int t = 0; t < run->trials; t++) {
-        const struct tune_result *r = &run->trial[t].result;
-        const int samples = repeated(run, t) ? 0 : r->samples;
-        for (int k = 0; k < samples; k++) seconds[(*n)++] = r->sample[k].default_seconds;
-    }
-    qsort(seconds, (size_t)*n, sizeof *seconds, ascending);
-    return seconds;
-}
-
-double run_default_seconds(const struct tune_run *run)
-{
-    struct arena *arena = arena_new();
-    int n;
-    const double *seconds = all_default_seconds(run, arena, &n), middle = median(seconds, n);
-    arena_free(arena);
-    return middle;
-}
-
 struct tune_spread run_spread(const struct tune_run *run)
 {
     struct arena *arena = arena_new();
-    int n;
-    const double *seconds = all_default_seconds(run, arena, &n);
+    int count = 0, n = 0;
+    for (int t = 0; t < run->trials; t++) count += run->trial[t].result.samples;
+    double *seconds = numbers(arena, (size_t)count);
+    for (int t = 0; t < run->trials; t++) {
+        const struct tune_result *r = &run->trial[t].result;
+        for (int k = 0; k < r->samples && !run->trial[t].same_as; k++) seconds[n++] = r->sample[k].default_seconds;
+    }
+    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
     struct tune_spread spread = {0, 0, n};
     if (n > 0) spread = (struct tune_spread){seconds[n / 4], seconds[(n - 1) - n / 4], n};
     arena_free(arena);
     return spread;
 }
 
-static bool same_point(const struct tune_space *s, const struct tune_point *a, const struct tune_point *b)
-{
-    for (int k = 0; k < s->knobs; k++)
-        if (a->at[k] != b->at[k]) return false;
-    return true;
-}
-
-static bool by_default(const struct tune_space *s, const struct tune_point *p)
-{
-    for (int k = 0; k < s->knobs; k++)
-        if (p->at[k] != s->knob[k].default_at) return false;
-    return true;
-}
-
-/* Returns true if a later trial of the same point ended. If so, this trial does not count, because its few samples
-   may have been lucky. */
-static bool corrected(const struct tune_run *run, int trial)
-{
-    for (int t = trial + 1; t < run->trials; t++)
-        if (tune_ended(&run->trial[t].result) &&
-            same_point(&run->experiment.space, &run->trial[t].point, &run->trial[trial].point))
-            return true;
-    return false;
-}
-
 const struct tune_trial *run_best(const struct tune_run *run)
 {
     const struct tune_trial *best = NULL;
+    const struct tune_point by_default = point_default(&run->experiment.space);
+    const int64_t number = point_number(&run->experiment.space, &by_default);
     double min = INFINITY;
     for (int t = 0; t < run->trials; t++) {
         const struct tune_trial *trial = &run->trial[t];
-        if (trial->result.status != TUNE_MEASURED || by_default(&run->experiment.space, &trial->point)) continue;
+        if (trial->result.status != TUNE_MEASURED || point_number(&run->experiment.space, &trial->point) == number)
+            continue;
         const struct tune_gain gain = tune_gain(&trial->result);
-        if (!(gain.high < 1) || gain.ratio >= min || corrected(run, t)) continue;
+        if (!(gain.high < 1) || gain.ratio >= min) continue;
         min = gain.ratio;
         best = trial;
     }

@@ -14,16 +14,13 @@ struct tune_shape {
     bool backward; /* true if a call of backward is measured, false if a call of forward is measured */
 };
 enum tune_status {
-    TUNE_RUNNING,     /* a process is measuring the point, or was killed on another machine */
-    TUNE_INTERRUPTED, /* the process ended before it had a result */
     TUNE_MEASURED,
     TUNE_WRONG,   /* the output differs too much from the output of the default schedule */
     TUNE_CRASHED, /* the process was ended by a signal */
     TUNE_LATE,    /* the trial exceeded the time limit */
     TUNE_REFUSED  /* attnc or the C compiler rejected the schedule, or memory ran out */
 };
-extern const char
-    *const tune_status_name[]; /* "running", "interrupted", "measured", "wrong", "crashed", "late", "refused" */
+extern const char *const tune_status_name[]; /* "measured", "wrong", "crashed", "late", "refused", NULL */
 
 /* A call of the candidate, and a call of the default schedule directly before or after it. */
 struct tune_sample {
@@ -44,14 +41,8 @@ struct tune_result {
     char code[65];    /* a hash of the C code that was measured, or "" if unknown */
     bool infinite;    /* this process measured it, and the result was not finite */
     int samples;
-    struct tune_sample *sample; /* allocated with malloc or in an arena */
+    struct tune_sample *sample;
 };
-/* Returns true if the trial is over, that is neither running nor interrupted. */
-static inline bool tune_ended(const struct tune_result *r)
-{
-    return r->status > TUNE_INTERRUPTED;
-}
-
 /* The candidate's time divided by the default schedule's time. If the ratio is below 1, the candidate is faster.
    - ratio: the median over the samples; infinity without samples
    - low, high: its 95% confidence interval; with fewer than 6 samples, the minimum and maximum */

@@ -4,7 +4,17 @@
 #include "../driver/driver.h"
 #include "../schedule/schedule.h"
 
+#include <jansson.h>
 #include <string.h>
+
+void shape_text(const struct tune_shape *s, struct text *out)
+{
+    text_add(out, "n=%lld heads=%lld", (long long)s->length, (long long)s->heads);
+    if (s->kv_heads != s->heads || s->key_heads) text_add(out, "/%lld", (long long)s->kv_heads);
+    if (s->key_heads) text_add(out, "/%lld", (long long)s->key_heads);
+    if (s->batch != 1) text_add(out, " batch=%lld", (long long)s->batch);
+    text_add(out, " threads=%d%s", s->threads, s->backward ? " backward" : "");
+}
 
 /* ---- making the space ---- */
 
@@ -54,6 +64,43 @@ void point_text(const struct tune_space *s, const struct tune_point *p, struct t
 {
     for (int k = 0; k < s->knobs; k++)
         text_add(out, "%s%s=%lld", k ? " " : "", s->knob[k].name, (long long)s->knob[k].value[p->at[k]]);
+}
+
+json_t *space_json(const struct tune_space *s)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < s->knobs; k++) {
+        const struct tune_knob *knob = &s->knob[k];
+        json_t *values = json_array();
+        for (int v = 0; v < knob->values; v++) json_array_append_new(values, json_integer(knob->value[v]));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:i, s:o}", "name", knob->name, "says",
+                                        knob->says ? knob->says : "", "usual", knob->default_at, "values", values));
+    }
+    return list;
+}
+
+bool space_read(const char *text, struct arena *arena, struct tune_space *s)
+{
+    json_t *list = json_loads(text, 0, NULL), *values;
+    const size_t knobs = json_array_size(list);
+    bool good = json_is_array(list) && knobs <= MAX_KNOBS;
+    *s = (struct tune_space){.knobs = good ? (int)knobs : 0};
+    for (int k = 0; k < s->knobs && good; k++) {
+        struct tune_knob *knob = &s->knob[k];
+        const char *name, *says;
+        good = json_unpack(json_array_get(list, (size_t)k), "{s:s, s:s, s:i, s:o}", "name", &name, "says", &says,
+                           "usual", &knob->default_at, "values", &values) == 0 &&
+               json_array_size(values) <= MAX_KNOB_VALUES && knob->default_at >= 0 &&
+               (size_t)knob->default_at < json_array_size(values);
+        if (!good) break;
+        knob->name = arena_copy(arena, name);
+        knob->says = arena_copy(arena, says);
+        for (; (size_t)knob->values < json_array_size(values); knob->values++)
+            knob->value[knob->values] = json_integer_value(json_array_get(values, (size_t)knob->values));
+    }
+    json_decref(list);
+    return good;
 }
 
 /* Returns the knob with this name. Returns NULL if there is none, if it does not accept the value, or if it has no

@@ -16,6 +16,8 @@ struct tune_space {
 struct tune_point {
     int at[MAX_KNOBS];
 };
+/* Appends the shape, such as "n=4096 heads=8/2 threads=2 backward". */
+void shape_text(const struct tune_shape *s, struct text *out);
 /* Sets *space to the knobs that have an effect when there are `keys` keys. If `backward` is true, these are knobs of
    the gradients. Otherwise they are knobs of forward. Defaults are for the best target that this machine runs. */
 void knob_space(const struct unit *p, bool backward, int64_t keys, struct tune_space *space);
@@ -28,6 +30,12 @@ struct tune_point point_of(const struct tune_space *s, int64_t number);
 struct tune_point point_default(const struct tune_space *s);
 /* Appends the values of the point, such as "tile_q=64 tile_k=288". */
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
+
+/* The knobs of the space as JSON: name, says, usual (the index of the default value) and values. space_read returns
+   false if the text is none. */
+struct json_t;
+struct json_t *space_json(const struct tune_space *s);
+bool space_read(const char *text, struct arena *arena, struct tune_space *s);
 
 /* ---- the cost model (cost.c) ---- */
 

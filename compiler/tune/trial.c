@@ -509,7 +509,7 @@ static void read_errors(struct child *c, char *why, size_t size)
     if (from) memmove(why, from + strlen("error: "), strlen(from + strlen("error: ")) + 1);
 }
 
-enum trial_end trial_run(const struct trial_request *request, struct tune_result *result)
+enum trial_end trial_run(const struct trial_request *request, struct arena *arena, struct tune_result *result)
 {
     *result = (struct tune_result){.status = TUNE_REFUSED};
     struct child child = {.errors = -1};
@@ -534,8 +534,8 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
         } else if (m.what == SAID_SAMPLE) {
             if (result->samples == capacity) {
                 capacity = capacity ? 2 * capacity : 16;
-                struct tune_sample *grown = realloc(result->sample, (size_t)capacity * sizeof *grown);
-                if (!grown) break;
+                struct tune_sample *grown = arena_alloc(arena, (size_t)capacity * sizeof *grown);
+                if (result->samples) memcpy(grown, result->sample, (size_t)result->samples * sizeof *grown);
                 result->sample = grown;
             }
             result->sample[result->samples++] = m.sample;
@@ -544,8 +544,7 @@ enum trial_end trial_run(const struct trial_request *request, struct tune_result
     int status = finish(&child, !concluded || heard != 0);
     if (interrupted || known) {
         if (child.errors >= 0) close(child.errors);
-        free(result->sample);
-        *result = (struct tune_result){.status = TUNE_INTERRUPTED};
+        result->samples = 0;
         return interrupted ? TRIAL_INTERRUPTED : TRIAL_KNOWN;
     }
     char said[sizeof result->why] = "";

@@ -27,7 +27,7 @@ struct trial_request {
 };
 enum trial_end {
     TRIAL_DONE,
-    TRIAL_KNOWN,      /* `known` returned true; there is no result */
+    TRIAL_KNOWN,      /* `known` returned true; the result has only the hash */
     TRIAL_INTERRUPTED /* a signal arrived (trial_interrupted); there is no result */
 };
 /* Returns a copy of `o` with one schedule for all lengths. `point` sets the knobs of forward, or of backward if
@@ -37,8 +37,8 @@ struct options point_options(struct arena *arena, const struct options *o, const
 /* Compiles the candidate and the default schedule, compares their outputs at two lengths, and times them alternately.
    - A candidate that is much slower gets fewer samples.
    - If both have the same C code, each sample is measured once and used for both.
-   - result->sample is allocated with malloc. */
-enum trial_end trial_run(const struct trial_request *request, struct tune_result *result);
+   - result->sample is in the arena. */
+enum trial_end trial_run(const struct trial_request *request, struct arena *arena, struct tune_result *result);
 
 /* Returns true if no more samples are needed. That is so if the result has `wanted` samples, if the candidate
    failed, or if it is much slower than the default. */

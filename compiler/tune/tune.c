@@ -2,6 +2,8 @@
    - A point is one schedule. A trial measures one point.
    - The leader is the fastest point so far. It is measured again, because its samples may have been lucky. */
 #include "report.h"
+#include "search.h"
+#include "store.h"
 #include "tune.h"
 #include "tuning.h"
 #include "../cost/cost.h"
@@ -11,8 +13,6 @@
 #include "../support/support.h"
 #include "../variant/variant.h"
 #include "../target/target.h"
-#include "search/search.h"
-#include "store/store.h"
 #include "../../runtime/attnrt.h"
 
 #include <errno.h>
@@ -54,6 +54,7 @@ static double expected(void *user, const struct tune_point *point)
     for (int k = 0; k < t->space.knobs; k++)
         if (knob_table[knob_find_row(t->space.knob[k].name)].changes == KNOB_PRINT)
             base.at[k] = t->space.knob[k].default_at;
+    if (trial_interrupted() || tuning_spent(t) > t->until) return INFINITY; /* the search ends anyway */
     const int64_t number = point_number(&t->space, &base);
     double cycles = number < t->expected_size ? t->expected[number] : 0;
     if (cycles == 0) cycles = compute_expected(t, &base);
@@ -61,115 +62,122 @@ static double expected(void *user, const struct tune_point *point)
     return cycles * point_loads(t->target, &t->space, point);
 }
 
-static bool stop(void *user)
-{
-    const struct tuning *t = user;
-    return trial_interrupted() != 0 || tuning_spent(t) > t->until;
-}
-
 /* ---- trials ---- */
 
-/* Appends the samples of `before` to the result. Returns false if memory runs out. */
-static bool join(struct tune_result *result, const struct tune_result *before)
+/* Each returns the index of a trial, or -1: the trial of the point, the trial with this id, and a trial that measured C
+   code with this hash. */
+static int trial_at(const struct tune_run *run, const struct tune_point *point)
 {
-    if (result->status != TUNE_MEASURED || before->samples == 0) return true;
-    struct tune_sample *all = realloc(result->sample, (size_t)(result->samples + before->samples) * sizeof *all);
-    if (!all) return false;
-    memcpy(all + result->samples, before->sample, (size_t)before->samples * sizeof *all);
-    result->sample = all;
-    result->samples += before->samples;
-    return true;
+    const struct tune_space *space = &run->experiment.space;
+    int k = run->trials - 1;
+    while (k >= 0 && point_number(space, &run->trial[k].point) != point_number(space, point)) k--;
+    return k;
 }
 
-/* The argument of known_code. */
-struct question {
-    struct tuning *t;
-    struct arena *arena;
-    int64_t run;
-    const struct tune_trial *answer;
-};
+static int trial_called(const struct tune_run *run, int64_t id)
+{
+    int k = run->trials - 1;
+    while (k >= 0 && run->trial[k].id != id) k--;
+    return k;
+}
+
+static int trial_of_code(const struct tune_run *run, const char *code)
+{
+    int k = run->trials - 1;
+    while (k >= 0 && (run->trial[k].same_as || strcmp(run->trial[k].result.code, code) != 0)) k--;
+    return k;
+}
 
 static bool known_code(void *user, const char *code)
 {
-    struct question *q = user;
-    q->answer = store_find_code(q->t->store, q->run, q->t->o->resume, code, &q->t->space, q->arena, &q->t->failed);
-    return q->answer || q->t->failed;
+    return trial_of_code(user, code) >= 0;
 }
 
-static bool copy(const struct tune_result *from, struct tune_result *to)
+/* Stores the result of trial `k`, and of the trials that share it. Returns k, or -1 after a failure. */
+static int keep(struct tuning *t, int k, const struct tune_result *result)
 {
-    const size_t bytes = (size_t)from->samples * sizeof *from->sample;
-    *to = *from;
-    to->sample = malloc(bytes + 1);
-    if (to->sample && bytes) memcpy(to->sample, from->sample, bytes);
-    return to->sample != NULL;
+    struct tune_run *run = &t->run;
+    run->trial[k].result = *result;
+    t->failed |= !store_trial(t->store, run, &run->trial[k]);
+    for (int j = 0; j < run->trials && !t->failed; j++) {
+        if (run->trial[j].same_as != run->trial[k].id) continue;
+        run->trial[j].result = *result;
+        t->failed |= !store_trial(t->store, run, &run->trial[j]);
+    }
+    return t->failed ? -1 : k;
 }
 
-static bool out_of_memory(struct tuning *t)
+static int add_trial(struct tuning *t, const struct tune_point *point, double begun, int64_t same_as,
+                     const struct tune_result *result)
 {
-    complain(t->o, "out of memory");
-    t->failed = true;
-    return false;
+    *tune_trial_add(&t->run, t->arena) = (struct tune_trial){.begun = begun, .point = *point, .same_as = same_as};
+    return keep(t, t->run.trials - 1, result);
 }
 
-/* Measures the point and stores the result. `known` is an earlier trial of the point, or NULL.
-   - If `joined` is true, the new samples are added to the samples of `known`. Otherwise they replace these samples.
-   - If another point has equal C code, its result is shared.
-   Returns false after an interruption or a message. */
-static bool measure(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
-                    const struct tune_trial *known, bool joined, struct tune_result *result)
+/* Appends the samples of `before` to the result. */
+static void join(struct arena *arena, struct tune_result *result, const struct tune_result *before)
+{
+    if (result->status != TUNE_MEASURED || before->samples == 0) return;
+    struct tune_sample *all = arena_alloc(arena, (size_t)(result->samples + before->samples) * sizeof *all);
+    if (result->samples) memcpy(all, result->sample, (size_t)result->samples * sizeof *all);
+    memcpy(all + result->samples, before->sample, (size_t)before->samples * sizeof *all);
+    result->sample = all;
+    result->samples += before->samples;
+}
+
+/* Sets the work and the bytes of a call, and the speed of the machine. */
+static void add_work(const struct tuning *t, struct tune_result *result)
 {
     const struct tune_shape *shape = &t->request.shape[t->shape];
-    const int more = samples - (known && joined ? known->result.samples : 0);
-    struct question question = {.t = t, .arena = arena_new(), .run = run};
+    const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
+                                      shape->length};
+    struct counts counts;
+    struct roofline roofline;
+    const struct compilation *forward = unit_choice(t->unit, unit_target_here(t->unit), shape->length);
+    const struct call_parts parts = shape->backward
+                                        ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
+                                        : (struct call_parts){forward, &forward, 1};
+    count_parts(&parts, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
+    result->work = counts.flops;
+    result->bytes = counts.bytes;
+    result->peak = t->speed.peak;
+    result->bandwidth = t->speed.bandwidth;
+}
+
+/* Measures the point and stores the result. If `joined` is true, the new samples are added to those that the point has.
+   Otherwise they replace these. If another point has equal C code, both share a result. Returns the index of the trial,
+   or -1 after an interruption or a message. */
+static int measure(struct tuning *t, const struct tune_point *point, int samples, bool joined)
+{
+    struct tune_run *run = &t->run;
+    int k = trial_at(run, point);
+    if (k >= 0 && run->trial[k].same_as) k = trial_called(run, run->trial[k].same_as);
+    const int has = k >= 0 && joined ? run->trial[k].result.samples : 0;
     const struct trial_request request = {t->o,
                                           t->file,
                                           &t->space,
                                           point,
                                           t->in_force,
-                                          shape,
+                                          &t->request.shape[t->shape],
                                           t->request.seed,
                                           t->request.document,
-                                          more,
+                                          samples - has,
                                           t->request.limit,
-                                          known ? NULL : known_code,
-                                          &question};
-    int64_t trial = known ? known->same_as ? known->same_as : known->id : 0;
-    bool done = false;
-    if (!known && !store_begin(t->store, run, point, &t->space, &trial)) t->failed = true;
-    const enum trial_end end = t->failed ? TRIAL_INTERRUPTED : trial_run(&request, result);
-    t->infinite |= result->infinite;
-    if (end == TRIAL_INTERRUPTED) {
-        if (!known && !t->failed && !store_interrupt(t->store, trial)) t->failed = true;
-    } else if (end == TRIAL_KNOWN) {
-        const struct tune_trial *same = question.answer;
-        if (t->failed || !store_share(t->store, trial, same->id))
-            t->failed = true;
-        else if (trial_enough(&same->result, samples))
-            done = copy(&same->result, result) || out_of_memory(t);
-        else
-            done = measure(t, run, point, samples, same, true, result);
-    } else if (joined && known && !join(result, &known->result))
-        out_of_memory(t);
-    else {
-        const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
-                                          shape->length};
-        struct counts counts;
-        struct roofline roofline;
-        const struct compilation *forward = unit_choice(t->unit, unit_target_here(t->unit), shape->length);
-        const struct call_parts parts = shape->backward
-                                            ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
-                                            : (struct call_parts){forward, &forward, 1};
-        count_parts(&parts, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
-        result->work = counts.flops;
-        result->bytes = counts.bytes;
-        result->peak = t->speed.peak;
-        result->bandwidth = t->speed.bandwidth;
-        done = store_finish(t->store, trial, result);
-        t->failed |= !done;
+                                          k < 0 ? known_code : NULL,
+                                          run};
+    struct tune_result result;
+    const double begun = store_now();
+    const enum trial_end end = trial_run(&request, t->arena, &result);
+    t->infinite |= result.infinite;
+    if (end == TRIAL_INTERRUPTED) return -1;
+    if (end == TRIAL_KNOWN) {
+        int same = trial_of_code(run, result.code);
+        if (!trial_enough(&run->trial[same].result, samples)) same = measure(t, &run->trial[same].point, samples, true);
+        return same < 0 ? -1 : add_trial(t, point, begun, run->trial[same].id, &run->trial[same].result);
     }
-    arena_free(question.arena);
-    return done;
+    if (has) join(t->arena, &result, &run->trial[k].result);
+    add_work(t, &result);
+    return k < 0 ? add_trial(t, point, begun, 0, &result) : keep(t, k, &result);
 }
 
 static bool confirmed(const struct tune_result *result)
@@ -195,105 +203,71 @@ static void note(struct tuning *t, const struct tune_point *point, const struct 
     tuning_progress(t, better);
 }
 
-/* Gets a result with at least `samples` samples, from the database or by measuring. If the point then leads,
-   measures it again with CONFIRMED new samples. The caller frees result->sample. */
-static bool try_point(struct tuning *t, int64_t run, const struct tune_point *point, int samples,
-                      struct tune_result *result)
+/* Gets a result with at least `samples` samples, from the run or by measuring. If the point then leads, measures it
+   again with CONFIRMED new samples. Returns the result, or NULL. */
+static const struct tune_result *try_point(struct tuning *t, const struct tune_point *point, int samples)
 {
-    bool done = false;
-    for (int round = 0; round < 2 && !t->failed; round++) {
-        struct arena *arena = arena_new();
-        const struct tune_trial *known = store_find(t->store, run, t->o->resume, point, &t->space, arena, &t->failed);
-        free(result->sample);
-        result->sample = NULL;
-        if (t->failed)
-            done = false;
-        else if (round == 1)
-            done = measure(t, run, point, CONFIRMED, known, false, result);
-        else if (known && trial_enough(&known->result, samples))
-            done = copy(&known->result, result) || out_of_memory(t);
-        else
-            done = measure(t, run, point, samples, known, true, result);
-        arena_free(arena);
-        if (!done || confirmed(result) || !leads(t, result)) break;
-    }
-    if (done) note(t, point, result);
-    return done;
+    int k = trial_at(&t->run, point);
+    if (k < 0 || !trial_enough(&t->run.trial[k].result, samples)) k = measure(t, point, samples, true);
+    if (k >= 0 && !confirmed(&t->run.trial[k].result) && leads(t, &t->run.trial[k].result))
+        k = measure(t, point, CONFIRMED, false);
+    if (k < 0) return NULL;
+    note(t, point, &t->run.trial[k].result);
+    return &t->run.trial[k].result;
 }
 
-static bool in_shard(const struct tuning *t, const struct tune_point *point)
+/* Measures points until the search has no more, or the time is over. */
+static void search(struct tuning *t)
 {
-    return point_number(&t->space, point) % t->request.shards == t->request.shard - 1;
-}
-
-/* Measures the strategy's points until it has no more, or the time is over. */
-static void search(struct tuning *t, int64_t run)
-{
-    const struct search_request request = {&t->space, t->request.seed, t->request.trials, expected, t, stop};
-    struct search *s = search_open(t->request.strategy, &request, t->o);
+    struct search *s = search_open(
+        &(struct search_request){&t->space, t->request.seed, t->request.trials, expected, t});
     struct tune_point point;
     int wanted;
-    if (!s) t->failed = true;
-    while (!t->failed && !stop(t) && search_next(s, &point, &wanted, &t->failed)) {
-        if (t->request.shards > 1 && !in_shard(t, &point)) continue;
+    while (!t->failed && !trial_interrupted() && tuning_spent(t) <= t->until && search_next(s, &point, &wanted)) {
         if (wanted < t->request.samples) wanted = (int)t->request.samples;
-        struct tune_result result = {.sample = NULL};
-        if (try_point(t, run, &point, wanted, &result)) search_tell(s, &point, &result);
-        free(result.sample);
+        const struct tune_result *result = try_point(t, &point, wanted);
+        if (result) search_tell(s, &point, result);
     }
     search_close(s);
 }
 
-static const struct tune_run *read_run(struct tuning *t, int64_t id)
+/* Returns the index of the fastest trial if it is faster than the default and not yet confirmed. Otherwise returns -1.
+ */
+static int leader(const struct tune_run *run)
 {
-    const struct tune_run *run = store_run_read(t->store, id, t->o->resume, t->arena);
-    if (!run) t->failed = true;
-    return run;
-}
-
-/* Returns the fastest trial if it is faster than the default and not yet confirmed. Otherwise returns NULL. */
-static const struct tune_trial *leader(const struct tune_run *run)
-{
-    const struct tune_trial *found = NULL;
+    int found = -1;
     double min = 1;
     for (int k = 0; k < run->trials; k++) {
-        const struct tune_trial *trial = &run->trial[k];
-        double ratio = tune_gain(&trial->result).ratio;
-        if (trial->result.status != TUNE_MEASURED || ratio >= min) continue;
+        const struct tune_result *result = &run->trial[k].result;
+        double ratio = tune_gain(result).ratio;
+        if (result->status != TUNE_MEASURED || ratio >= min) continue;
         min = ratio;
-        found = trial->result.samples >= CONFIRMED ? NULL : trial;
+        found = confirmed(result) ? -1 : k;
     }
     return found;
 }
 
 /* Measures the schedule of SPEC.tuned.yaml for this length, to compare it with the best candidate. Returns false if
    there is no result. */
-static bool compare(struct tuning *t, int64_t run)
+static bool compare(struct tuning *t)
 {
     const struct tune_point by_default = point_default(&t->space);
     if (!t->in_force ||
         (t->comparable && point_number(&t->space, &by_default) == point_number(&t->space, &t->in_force_point)))
         return true;
-    if (!t->comparable || t->failed || trial_interrupted() ||
-        (t->request.shards > 1 && !in_shard(t, &t->in_force_point)))
-        return false;
-    struct tune_result result = {.sample = NULL};
-    const bool done = try_point(t, run, &t->in_force_point, (int)t->request.samples, &result);
-    free(result.sample);
-    return done;
+    return t->comparable && !t->failed && !trial_interrupted() &&
+           try_point(t, &t->in_force_point, (int)t->request.samples);
 }
 
 /* Measures the fastest trial again until the fastest trial is confirmed. New samples may show that another trial is
    faster. */
-static void confirm(struct tuning *t, int64_t run)
+static void confirm(struct tuning *t)
 {
     for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
-        const struct tune_run *stored = read_run(t, run);
-        const struct tune_trial *first = stored ? leader(stored) : NULL;
-        struct tune_result result = {.sample = NULL};
-        if (!first) return;
-        measure(t, run, &first->point, CONFIRMED, first, false, &result);
-        free(result.sample);
+        const int first = leader(&t->run);
+        if (first < 0) return;
+        const struct tune_point point = t->run.trial[first].point;
+        measure(t, &point, CONFIRMED, false);
     }
 }
 
@@ -357,11 +331,8 @@ static enum status prepare(struct tuning *t)
                 "%s was tuned for a different version of %s: its schedules are not used; the old file is kept as %s~",
                 t->file_has.path, t->file, t->file_has.path);
     if (!room_for_all(t)) return STATUS_INPUT;
-    t->store = store_open(t->request.own ? t->request.own : t->request.database, false, t->o, &status);
+    t->store = store_open(t->request.database, true, t->arena, t->o, &status);
     if (!t->store) return status;
-    if (t->request.own && t->o->resume && access(t->request.database, F_OK) == 0 &&
-        !store_merge(t->store, t->request.database))
-        return STATUS_MACHINE;
     int threads = t->request.shape[0].threads;
     if (!trial_machine(t->o, t->unit->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
@@ -390,7 +361,6 @@ static enum status tune(struct tuning *t)
     t->started = attn_seconds();
     for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
         double begin = tuning_spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
-        int64_t run;
         t->trials = t->failures = 0;
         t->infinite = false;
         t->best = (struct tune_gain){INFINITY, INFINITY, INFINITY};
@@ -403,25 +373,22 @@ static enum status tune(struct tuning *t)
         t->experiment.space = t->space;
         t->expected_size = space_points(&t->space) < MAX_EXPECTED ? space_points(&t->space) : MAX_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
-        if (!store_run(t->store, &t->experiment, t->request.strategy, t->request.seed, t->o->resume, &run))
+        if (!store_run(t->store, &t->experiment, t->request.seed, t->o->resume, t->arena, &t->run))
             return STATUS_MACHINE;
         t->until = begin + share * (1 - FOR_LEADERS);
-        search(t, run);
-        const bool tried = t->trials > 0, compared = tried && compare(t, run);
-        if (tried && !t->failed) confirm(t, run);
+        search(t);
+        const bool tried = t->trials > 0, compared = tried && compare(t);
+        if (tried && !t->failed) confirm(t);
         tuning_clear_line(t);
-        const struct tune_run *stored = t->failed ? NULL : read_run(t, run);
-        if (!stored) break;
-        outcome[count++] = (struct outcome){*stored, t->trials > t->failures, compared};
-        tuning_tell(t, stored);
-        tuning_say_unsteady(t, stored);
+        if (t->failed) return STATUS_MACHINE;
+        outcome[count++] = (struct outcome){t->run, t->trials > t->failures, compared};
+        tuning_tell(t, &t->run);
+        tuning_say_unsteady(t, &t->run);
     }
-    if (t->failed) return STATUS_MACHINE;
-    if (count > 0) tuning_say_peak_moved(t);
-    if (t->request.own)
-        status = ranks_join(t, outcome, count);
-    else if (count > 0)
+    if (count > 0) {
+        tuning_say_peak_moved(t);
         status = tuning_write(t, outcome, count);
+    }
     if (status == STATUS_DONE && t->o->report) {
         struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
         for (int k = 0; k < count; k++) runs[k] = outcome[k].run;
@@ -430,35 +397,16 @@ static enum status tune(struct tuning *t)
     return status;
 }
 
-/* Prints, exports, merges or reports stored runs, without a search. */
-static enum status consult(const struct options *o, const struct tune_request *request, struct arena *arena)
+/* Writes a page about the searches in the database. */
+static enum status report_database(const struct options *o, const char *database, struct arena *arena)
 {
     enum status status;
-    struct store *store = store_open(request->database, o->merge == NULL, o, &status);
-    if (!store) return status;
-    status = STATUS_DONE;
-    if (o->merge && !store_merge(store, o->merge)) status = STATUS_MACHINE;
     struct tune_run *runs = NULL;
-    int count = status == STATUS_DONE ? store_runs(store, o->files ? o->file[0] : NULL, arena, &runs) : 0;
-    if (count < 0) status = STATUS_MACHINE;
-    if (status == STATUS_DONE && o->report && o->files && count == 0) {
-        complain(o, "%s has no run of a spec called '%s'; attnc tune --query lists all runs", request->database,
-                 o->file[0]);
-        status = STATUS_INPUT;
-    }
-    if (status == STATUS_DONE && o->export) status = tune_export(o, o->export, runs, count);
-    if (status == STATUS_DONE && o->query) status = tune_query(o, runs, count);
-    if (status == STATUS_DONE && o->report) status = write_report(o, runs, count);
+    struct store *store = store_open(database, false, arena, o, &status);
+    const int count = store ? store_runs(store, arena, &runs) : -1;
     store_close(store);
-    return status;
-}
-
-/* Returns true if the operand is the name of a spec in the database. */
-static bool is_name(const char *operand)
-{
-    const char *dot = strrchr(operand, '.');
-    const bool yaml = dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".yml") == 0);
-    return !yaml && !strchr(operand, '/') && access(operand, F_OK) != 0;
+    if (count >= 0) return write_report(o, runs, count);
+    return status == STATUS_DONE ? STATUS_MACHINE : status;
 }
 
 int command_tune(const struct options *o)
@@ -466,23 +414,19 @@ int command_tune(const struct options *o)
     struct arena *arena = arena_new();
     struct tuning *t = calloc(1, sizeof *t);
     enum status status = STATUS_MACHINE;
-    const bool consults = o->merge || o->query || o->export || (o->report && (o->files == 0 || is_name(o->file[0])));
     if (!t)
         complain(o, "out of memory");
-    else if (o->files != 1 && !(consults && o->files == 0)) {
+    else if (o->files > 1 || (o->files == 0 && !o->report)) {
         complain(o, o->files ? "tune takes one spec"
                              : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help lists the options");
         status = STATUS_USAGE;
-    } else if (o->export && strcmp(o->export, "csv") != 0 && strcmp(o->export, "json") != 0) {
-        complain(o, "--export takes csv or json, not '%s'", o->export);
-        status = STATUS_USAGE;
     } else if (tune_request_read(o, arena, &t->request, &status)) {
         t->o = o;
-        t->file = o->files ? o->file[0] : NULL;
+        t->file = o->file[0];
         t->arena = arena;
         t->live = isatty(STDERR_FILENO) && !o->console.quiet;
-        if (consults)
-            status = consult(o, &t->request, arena);
+        if (o->files == 0)
+            status = report_database(o, t->request.database, arena);
         else {
             trial_guard();
             status = tune(t);

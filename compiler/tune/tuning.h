@@ -6,13 +6,13 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
+#include "store.h"
 #include "trial.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
 #include "../host/host.h"
 #include "../support/support.h"
 #include "../target/target.h"
-#include "store/store.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,7 +35,8 @@ struct tuning {
        error. */
     bool live, failed;
     /* The members below describe the current shape. */
-    /* `shape` is the index of the current shape in the request. */
+    struct tune_run run; /* with all its trials */
+    /* `shape` is the index of the current shape in the request. `trials` and `failures` are of this process. */
     int shape, trials, failures;
     bool infinite; /* the result of a trial was not finite */
     double told;   /* when progress was printed last, in seconds since `started` */
@@ -72,9 +73,5 @@ void tuning_say_unsteady(const struct tuning *t, const struct tune_run *run);
 void tuning_say_peak_moved(struct tuning *t);
 /* Writes SPEC.tuned.yaml if an entry changes. */
 enum status tuning_write(struct tuning *t, const struct outcome *outcome, int count);
-
-/* Adds the results of this rank to the database, removes the rank's own file, replaces the outcomes by those of all
-   ranks so far, and writes SPEC.tuned.yaml from them. (ranks.c) */
-enum status ranks_join(struct tuning *t, struct outcome *outcome, int count);
 
 #endif

@@ -130,10 +130,10 @@ def numbers_known_by_heart(place):
     head, *rows = page.tables[-1]
     equal(head, ['trial', 'status', 'times as fast', '95% interval', 'time of a call', 'samples', *KNOBS,
                  'what went wrong'], 'the columns')
-    equal(rows, [['1', 'measured own choice', '1.000', '0.800 to 1.250', '250.0 ms', '3', '48', '192', '2', '1', ''],
-                 ['2', 'measured best', '2.000', '1.600 to 2.500', '125.0 ms', '3', '32', '192', '2', '1', ''],
-                 ['3', 'measured', '0.500', '0.400 to 0.625', '500.0 ms', '3', '128', '192', '2', '1', ''],
-                 ['4', 'measured', '0.125', '0.100 to 0.156', '2.000 s', '3', '16', '192', '2', '1', ''],
+    equal(rows, [['1', 'measured own choice', '1.000', '0.800 to 1.250', '250 ms', '3', '48', '192', '2', '1', ''],
+                 ['2', 'measured best', '2.000', '1.600 to 2.500', '125 ms', '3', '32', '192', '2', '1', ''],
+                 ['3', 'measured', '0.500', '0.400 to 0.625', '500 ms', '3', '128', '192', '2', '1', ''],
+                 ['4', 'measured', '0.125', '0.100 to 0.156', '2.00 s', '3', '16', '192', '2', '1', ''],
                  ['5', 'crashed', '–', '–', '–', '0', '96', '192', '2', '1', 'killed by SIGILL'],
                  ['6', 'measured', '–', '–', '–', '0', '128', '192', '2', '1', '']], 'the rows')
     equal(page.tables[0][-1][:2], ['by_hand', '2.00 times as fast (1.60 to 2.50)'], 'the row of all runs')
@@ -377,7 +377,7 @@ def keys_walk_through_a_chart(place):
         page.run('document.querySelector("#run-1 .progress figure:first-child svg[role=img]").focus()')
         heard = 'document.querySelector("[role=status].heard").textContent'
         for key, start in (('ArrowRight', 'Trial 1: measured'), ('ArrowRight', 'Trial 2: '),
-                           ('End', 'Trial 60: running'), ('ArrowLeft', 'Trial 59: '), ('Home', 'Trial 1: ')):
+                           ('End', 'Trial 60: crashed'), ('ArrowLeft', 'Trial 59: '), ('Home', 'Trial 1: ')):
             page.press(key)
             check(page.run(heard).startswith(start), 'after %s: %r' % (key, page.run(heard)))
         page.press('Enter')
@@ -509,7 +509,7 @@ def everything_has_a_name(place):
             check(roles.get(role), 'nothing is a %s: %s' % (role, sorted(roles)))
             check(all(roles[role]), 'without a name: %s in %s' % (role, roles[role]))
         equal(len(roles['image']), 2 + len(KNOBS), 'charts with a text')
-        equal(len([n for n in nodes if n['role']['value'] == 'columnheader']), 5 + 11, 'headers of columns')
+        equal(len([n for n in nodes if n['role']['value'] == 'columnheader']), 4 + 11, 'headers of columns')
         check(page.run('document.documentElement.lang') == 'en', 'the language is not named')
         page.quiet()
 

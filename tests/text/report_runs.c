@@ -4,7 +4,7 @@
 #include "compiler/tune/report.h"
 #include "compiler/tune/result.h"
 #include "compiler/tune/space.h"
-#include "compiler/tune/store/store.h"
+#include "compiler/tune/store.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,6 @@ static struct tune_run new_run(const char *name, int64_t length, int trials)
     return (struct tune_run){
         .id = 7,
         .begun = 1795219200,
-        .strategy = "random",
         .seed = 42,
         .experiment = {.spec_name = name,
                        .spec_hash = "0123456789abcdef0123456789abcdef",
@@ -93,7 +92,6 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
         if (k % 19 == 11)
             fail(r, TUNE_REFUSED,
                  "clang-19: error: tile_q=48 </td></tr></table><script>document.title = 'taken'</script>");
-        if (k == trials - 1 && k) fail(r, TUNE_RUNNING, "");
     }
     return run;
 }
@@ -126,7 +124,7 @@ static int several(struct tune_run *run)
     run[1] = search(
         "</script><script>document.title='taken'</script><!--<script> & \"quoted\" 'names' \xff\xc3\x28 \x01 é", 65536,
         240, 2, 0.2);
-    run[1].strategy = "pipe:python3 \"<img src=http://example.com/x onerror=alert(1)>\"";
+    run[1].experiment.compiler = "<img src=http://example.com/x onerror=alert(1)>";
     run[1].experiment.space.knob[2].name = "<b>unroll</b>";
     run[1].experiment.spec_text = "name: </pre></script>\n";
     run[2] = new_run("nothing_tried", 1024, 0);

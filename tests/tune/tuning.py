@@ -35,23 +35,28 @@ class Tuning:
         return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--db', 'small.db', '--time', 60,
                          *arguments, **options)
 
+    def runs(self, db='small.db'):
+        """Returns the runs of the database, with their trials."""
+        with sqlite3.connect('file:%s/%s?mode=ro' % (self.folder, db), uri=True) as connection:
+            connection.row_factory = sqlite3.Row
+            runs = [dict(row) for row in connection.execute('select * from runs order by id')]
+            for run in runs:
+                run['trials'] = [dict(row) for row in connection.execute(
+                    'select * from trials where run = ? order by begun, id', [run['id']])]
+        for trial in (trial for run in runs for trial in run['trials']):
+            trial['samples'] = json.loads(trial['samples'])
+            trial['schedule'] = {knob: int(value) for knob, value in
+                                 (word.split('=') for word in trial['schedule'].split())}
+        return runs
+
     def trials(self, db='small.db'):
-        """Returns the trials of all runs, as exported."""
-        exported = json.loads(self.call('--export', 'json', '--db', db).stdout)
-        return [trial for run in runs_of(exported) for trial in run['trials']]
+        """Returns the trials of all runs."""
+        return [trial for run in self.runs(db) for trial in run['trials']]
 
     def integrity(self, db='small.db'):
         with sqlite3.connect('file:%s/%s?mode=ro' % (self.folder, db), uri=True) as connection:
             found = connection.execute('pragma integrity_check').fetchone()[0]
         check(found == 'ok', found)
-
-
-def runs_of(exported):
-    return exported['runs'] if isinstance(exported, dict) else exported
-
-
-def finished(trials):
-    return [t for t in trials if t['status'] not in ('running', 'interrupted')]
 
 
 def compiler(folder, pattern, statement, log=None, otherwise='', function='forward_any'):

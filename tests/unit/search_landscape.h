@@ -1,11 +1,11 @@
-/* Artificial landscapes for tests of search strategies. A landscape is a space of knobs with a known time for each
+/* Artificial landscapes for tests of searches. A landscape is a space of knobs with a known time for each
    point, so the optimum is known. */
 #ifndef ATTNC_TESTS_SEARCH_LANDSCAPE_H
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
 #include "compiler/support/support.h"
 #include "compiler/tune/result.h"
-#include "compiler/tune/search/search.h"
+#include "compiler/tune/search.h"
 #include "compiler/tune/space.h"
 #include "runtime/attnrt.h"
 
@@ -202,6 +202,12 @@ static double landscape_expects(void *user, const struct tune_point *p)
     return l->expected(&l->space, p);
 }
 
+/* Returns the number of a random point. */
+static int64_t landscape_drawn(const struct landscape *l, uint64_t seed, int64_t k)
+{
+    return (int64_t)(landscape_uniform((uint32_t)seed, 5, (uint32_t)k) * (double)space_points(&l->space));
+}
+
 /* Simulates a measurement with noisy samples. Equal arguments give equal samples. One sample in thirty takes 1.5 times
  * as long. */
 static struct tune_result landscape_measure(const struct landscape *l, const struct tune_point *p, int samples,
@@ -221,28 +227,28 @@ static struct tune_result landscape_measure(const struct landscape *l, const str
     return result;
 }
 
-/* Runs a search, which chooses the point with the best noisy median. Returns the time of that point without noise. */
-static double landscape_search(const struct landscape *l, const char *strategy, uint64_t seed, int64_t trials,
-                               const struct options *o)
+/* Runs a search, or draws points at random, and chooses the point with the best noisy median. Returns the time of that
+   point without noise. */
+static double landscape_search(const struct landscape *l, bool random, uint64_t seed, int64_t trials)
 {
     const struct search_request request = {.space = &l->space,
                                            .seed = seed,
                                            .trials = trials,
                                            .expected = landscape_expects,
                                            .user = (void *)(uintptr_t)l};
-    struct search *s = search_open(strategy, &request, o);
+    struct search *s = search_open(&request);
     const int64_t points = space_points(&l->space);
     double *ratio = calloc((size_t)points, sizeof *ratio), chosen = NAN, min = INFINITY;
     struct tune_point p;
-    int samples;
-    bool failed = false;
+    int samples = 7;
     for (int64_t k = 0; k < points; k++) ratio[k] = INFINITY;
     p = point_default(&l->space);
     ratio[point_number(&l->space, &p)] = 1;
     int64_t asked = 0;
-    while (s && search_next(s, &p, &samples, &failed)) {
+    while (random ? asked < trials : search_next(s, &p, &samples)) {
+        if (random) p = point_of(&l->space, landscape_drawn(l, seed, asked));
         struct tune_result result = landscape_measure(l, &p, samples, seed);
-        search_tell(s, &p, &result);
+        if (!random) search_tell(s, &p, &result);
         ratio[point_number(&l->space, &p)] = result.status == TUNE_MEASURED ? tune_gain(&result).ratio : INFINITY;
         free(result.sample);
         asked++;
@@ -255,7 +261,7 @@ static double landscape_search(const struct landscape *l, const char *strategy, 
         }
     free(ratio);
     search_close(s);
-    return failed || (trials > 0 && asked > trials) ? NAN : chosen;
+    return trials > 0 && asked > trials ? NAN : chosen;
 }
 
 #endif

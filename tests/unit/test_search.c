@@ -1,23 +1,8 @@
-/* Tests the strategies of `attnc tune`: their points, and how close they get to the optimum of artificial
-   landscapes. */
+/* Tests the search of `attnc tune`: its points, and how close it gets to the optimum of artificial landscapes. */
 #include "compiler/schedule/schedule.h"
 #include "search_landscape.h"
 #include "suite.h"
 
-#include <stdarg.h>
-
-static char complaint[2000];
-
-void complain(const struct options *o, const char *format, ...)
-{
-    va_list arguments;
-    (void)o;
-    va_start(arguments, format);
-    vsnprintf(complaint, sizeof complaint, format, arguments);
-    va_end(arguments);
-}
-
-static const struct options options;
 static const struct landscape *landscape_called(const char *name)
 {
     for (int l = 0; l < landscape_count; l++)
@@ -35,16 +20,13 @@ struct asked {
 };
 
 /* Runs a search to its end. Records its points in *a. If `broken`, every point crashes. */
-static void ask_all(const struct landscape *l, const char *name, const struct search_request *request, bool broken,
-                    struct asked *a)
+static void ask_all(const struct landscape *l, const struct search_request *request, bool broken, struct asked *a)
 {
-    struct search *s = search_open(name, request, &options);
-    CU_ASSERT_PTR_NOT_NULL_FATAL(s);
+    struct search *s = search_open(request);
     struct tune_point p;
-    bool failed = true;
     int samples;
     a->count = 0;
-    while (search_next(s, &p, &samples, &failed)) {
+    while (search_next(s, &p, &samples)) {
         CU_ASSERT_FATAL(a->count < MAX_ASKED);
         a->number[a->count] = point_number(request->space, &p);
         a->samples[a->count++] = samples;
@@ -53,8 +35,7 @@ static void ask_all(const struct landscape *l, const char *name, const struct se
         search_tell(s, &p, &result);
         free(result.sample);
     }
-    CU_ASSERT_FALSE(failed);
-    CU_ASSERT_FALSE(search_next(s, &p, &samples, &failed)); /* a search that has ended stays ended */
+    CU_ASSERT_FALSE(search_next(s, &p, &samples)); /* a search that has ended stays ended */
     search_close(s);
 }
 
@@ -90,66 +71,21 @@ static void expect_proper(const struct tune_space *space, const struct asked *a,
     CU_ASSERT_EQUAL(repeated, 0);
 }
 
-static bool asks_again(const char *name)
-{
-    return strcmp(name, "halving") == 0 || strcmp(name, "model") == 0;
-}
-
-static void test_exhaustive(void)
-{
-    static struct asked a;
-    for (int n = 0; n < landscape_count; n++) {
-        const struct landscape *l = &landscapes[n];
-        const struct search_request request = request_of(l, 1, 0);
-        ask_all(l, "exhaustive", &request, false, &a);
-        CU_ASSERT_EQUAL(a.count, space_points(&l->space) - 1);
-        expect_proper(&l->space, &a, false);
-        int wrong = 0;
-        for (int k = 1; k < a.count; k++) {
-            const struct tune_point p = point_of(&l->space, a.number[k - 1]), q = point_of(&l->space, a.number[k]);
-            const double x = log(l->expected(&l->space, &p)), y = log(l->expected(&l->space, &q));
-            wrong += x > y || (x == y && a.number[k - 1] > a.number[k]);
-        }
-        CU_ASSERT_EQUAL(wrong, 0);
-    }
-}
-
 static void test_order(void)
 {
     static struct asked a, b, c;
-    for (int n = 0; n < UNIT_TIMES(landscape_count); n++)
-        for (int s = 0; search_names[s]; s++) {
-            const struct landscape *l = &landscapes[n];
-            struct search_request request = request_of(l, 5, 60);
-            ask_all(l, search_names[s], &request, false, &a);
-            ask_all(l, search_names[s], &request, false, &b);
-            request.seed = UINT64_MAX - 5;
-            ask_all(l, search_names[s], &request, false, &c);
-            CU_ASSERT_EQUAL(a.count, 60);
-            CU_ASSERT_TRUE(same(&a, &b));
-            CU_ASSERT_EQUAL(same(&a, &c), strcmp(search_names[s], "exhaustive") == 0);
-            expect_proper(&l->space, &a, asks_again(search_names[s]));
-        }
-}
-
-/* Tests the strategy `random`. A short search begins like a longer one. A search without a limit asks for all points.
- */
-static void test_random(void)
-{
-    static struct asked a, b;
-    const struct landscape *l = landscape_called("cache");
-    struct search_request request = request_of(l, 3, 0);
-    ask_all(l, "random", &request, false, &a);
-    CU_ASSERT_EQUAL(a.count, space_points(&l->space) - 1);
-    expect_proper(&l->space, &a, false);
-    request.trials = 100;
-    ask_all(l, "random", &request, false, &b);
-    CU_ASSERT_EQUAL(b.count, 100);
-    CU_ASSERT_EQUAL(memcmp(a.number, b.number, 100 * sizeof *a.number), 0);
-    /* Every quarter of the space has about equally many points in the first half of the order. */
-    int quarter[4] = {0};
-    for (int k = 0; k < a.count / 2; k++) quarter[4 * a.number[k] / space_points(&l->space)]++;
-    for (int k = 0; k < 4; k++) CU_ASSERT(quarter[k] > a.count / 8 - 40 && quarter[k] < a.count / 8 + 40);
+    for (int n = 0; n < UNIT_TIMES(landscape_count); n++) {
+        const struct landscape *l = &landscapes[n];
+        struct search_request request = request_of(l, 5, 60);
+        ask_all(l, &request, false, &a);
+        ask_all(l, &request, false, &b);
+        request.seed = UINT64_MAX - 5;
+        ask_all(l, &request, false, &c);
+        CU_ASSERT_EQUAL(a.count, 60);
+        CU_ASSERT_TRUE(same(&a, &b));
+        CU_ASSERT_FALSE(same(&a, &c));
+        expect_proper(&l->space, &a, true);
+    }
 }
 
 static void test_limits(void)
@@ -157,18 +93,16 @@ static void test_limits(void)
     static const int64_t limits[] = {1, 2, 3, 7, 40, 200};
     static struct asked a;
     const struct landscape *l = landscape_called("crashing");
-    for (int s = 0; search_names[s]; s++) {
-        for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
-            const struct search_request request = request_of(l, 2, limits[k]);
-            ask_all(l, search_names[s], &request, false, &a);
-            CU_ASSERT_EQUAL(a.count, limits[k]);
-            expect_proper(&l->space, &a, asks_again(search_names[s]));
-        }
-        const struct search_request no_limit = request_of(l, 2, 0);
-        ask_all(l, search_names[s], &no_limit, false, &a);
-        CU_ASSERT(a.count >= 20);
-        expect_proper(&l->space, &a, asks_again(search_names[s]));
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
+        const struct search_request request = request_of(l, 2, limits[k]);
+        ask_all(l, &request, false, &a);
+        CU_ASSERT_EQUAL(a.count, limits[k]);
+        expect_proper(&l->space, &a, true);
     }
+    const struct search_request no_limit = request_of(l, 2, 0);
+    ask_all(l, &no_limit, false, &a);
+    CU_ASSERT(a.count >= 20);
+    expect_proper(&l->space, &a, true);
 }
 
 /* Tests spaces with fewer points than trials, down to one point. */
@@ -188,13 +122,12 @@ static void test_small_spaces(void)
          0.02}};
     static struct asked a;
     for (size_t n = 0; n < sizeof small / sizeof *small; n++)
-        for (int s = 0; search_names[s]; s++)
-            for (int64_t trials = 0; trials < 60; trials += 50) {
-                const struct search_request request = {.space = &small[n].space, .seed = 1, .trials = trials};
-                ask_all(&small[n], search_names[s], &request, true, &a);
-                CU_ASSERT_EQUAL(a.count, space_points(&small[n].space) - 1); /* failed points are not tried again */
-                expect_proper(&small[n].space, &a, false);
-            }
+        for (int64_t trials = 0; trials < 60; trials += 50) {
+            const struct search_request request = {.space = &small[n].space, .seed = 1, .trials = trials};
+            ask_all(&small[n], &request, true, &a);
+            CU_ASSERT_EQUAL(a.count, space_points(&small[n].space) - 1); /* failed points are not tried again */
+            expect_proper(&small[n].space, &a, false);
+        }
 }
 
 static double nothing_expected(const struct tune_space *s, const struct tune_point *p)
@@ -214,19 +147,17 @@ static void test_odd_models(void)
 {
     static struct asked a, b;
     struct landscape odd = *landscape_called("choices");
-    for (int s = 0; search_names[s]; s++) {
-        struct search_request request = request_of(&odd, 1, 150);
-        odd.expected = nothing_expected;
-        ask_all(&odd, search_names[s], &request, false, &a);
-        CU_ASSERT_EQUAL(a.count, 150);
-        expect_proper(&odd.space, &a, asks_again(search_names[s]));
-        odd.expected = same_expected;
-        ask_all(&odd, search_names[s], &request, false, &a);
-        request.expected = NULL;
-        ask_all(&odd, search_names[s], &request, false, &b);
-        CU_ASSERT_TRUE(same(&a, &b));
-        CU_ASSERT_EQUAL(a.count, 150);
-    }
+    struct search_request request = request_of(&odd, 1, 150);
+    odd.expected = nothing_expected;
+    ask_all(&odd, &request, false, &a);
+    CU_ASSERT_EQUAL(a.count, 150);
+    expect_proper(&odd.space, &a, true);
+    odd.expected = same_expected;
+    ask_all(&odd, &request, false, &a);
+    request.expected = NULL;
+    ask_all(&odd, &request, false, &b);
+    CU_ASSERT_TRUE(same(&a, &b));
+    CU_ASSERT_EQUAL(a.count, 150);
 }
 
 /* If every point fails, a search continues to its maximum of trials, without repetition. */
@@ -234,15 +165,13 @@ static void test_all_fail(void)
 {
     static struct asked a;
     const struct landscape *l = landscape_called("valley");
-    for (int s = 0; search_names[s]; s++) {
-        const struct search_request request = request_of(l, 1, 120);
-        ask_all(l, search_names[s], &request, true, &a);
-        CU_ASSERT_EQUAL(a.count, 120);
-        expect_proper(&l->space, &a, false);
-    }
+    const struct search_request request = request_of(l, 1, 120);
+    ask_all(l, &request, true, &a);
+    CU_ASSERT_EQUAL(a.count, 120);
+    expect_proper(&l->space, &a, false);
 }
 
-/* Tests a space with too many points to list. The search has more trials than the strategy `model` keeps. */
+/* Tests a space with too many points to list. A second search has more trials than are kept. */
 static void test_large_space(void)
 {
     static struct asked a, b;
@@ -251,37 +180,17 @@ static void test_large_space(void)
         large.space.knob[k] = (struct tune_knob){.name = "knob", .values = MAX_KNOB_VALUES, .default_at = 5};
         for (int v = 0; v < MAX_KNOB_VALUES; v++) large.space.knob[k].value[v] = 16 * (v + 1);
     }
-    for (int s = 0; search_names[s]; s++) {
-        const struct search_request request = request_of(&large, 1, 60);
-        if (strcmp(search_names[s], "exhaustive") == 0) {
-            CU_ASSERT_PTR_NULL(search_open("exhaustive", &request, &options));
-            CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "the space has 36520347436056576 schedules"));
-            continue;
-        }
-        ask_all(&large, search_names[s], &request, false, &a);
-        ask_all(&large, search_names[s], &request, false, &b);
-        CU_ASSERT_EQUAL(a.count, 60);
-        CU_ASSERT_TRUE(same(&a, &b));
-        expect_proper(&large.space, &a, asks_again(search_names[s]));
-    }
+    const struct search_request in_large = request_of(&large, 1, 60);
+    ask_all(&large, &in_large, false, &a);
+    ask_all(&large, &in_large, false, &b);
+    CU_ASSERT_EQUAL(a.count, 60);
+    CU_ASSERT_TRUE(same(&a, &b));
+    expect_proper(&large.space, &a, true);
     const struct landscape *l = landscape_called("valley");
     const struct search_request request = request_of(l, 1, 4000);
-    ask_all(l, "model", &request, false, &a);
+    ask_all(l, &request, false, &a);
     CU_ASSERT(a.count >= space_points(&l->space) - 1);
     expect_proper(&l->space, &a, true);
-}
-
-static void test_names(void)
-{
-    const struct search_request request = request_of(landscape_called("valley"), 1, 1);
-    static const char *const wrong[] = {"modle", "", "pipe", "pip:true", "exhaustive:x", "Model"};
-    for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
-        CU_ASSERT_PTR_NULL(search_open(wrong[k], &request, &options));
-        CU_ASSERT_PTR_NOT_NULL(strstr(complaint, "expected one of exhaustive, random, halving, model, pipe:COMMAND"));
-    }
-    static const char *const names[] = {"exhaustive", "random", "halving", "model", NULL};
-    for (int k = 0; k < 5; k++)
-        CU_ASSERT(names[k] ? search_names[k] && strcmp(names[k], search_names[k]) == 0 : !search_names[k]);
 }
 
 /* ---- results of searches ---- */
@@ -289,15 +198,12 @@ static void test_names(void)
 enum { SEEDS = UNIT_TIMES(6) };
 
 /* Returns the number of searches whose point is more than 3% slower than the optimum. */
-static int misses(const struct landscape *l, const char *name, bool noise)
+static int misses(const struct landscape *l, bool random)
 {
-    struct landscape quiet = *l;
-    if (!noise) quiet.noise = 0;
     const double best = landscape_best(l);
     int missed = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        const double found = landscape_search(
-            &quiet, name, seed, strcmp(name, "exhaustive") == 0 ? 0 : space_points(&l->space) / 4, &options);
+        const double found = landscape_search(l, random, seed, space_points(&l->space) / 4);
         CU_ASSERT_FALSE(isnan(found));
         missed += !(found <= 1.03 * best);
     }
@@ -308,11 +214,8 @@ static void test_near(void)
 {
     int random = 0;
     for (int n = 0; n < landscape_count; n++) {
-        const struct landscape *l = &landscapes[n];
-        CU_ASSERT_EQUAL(misses(l, "exhaustive", false), 0);
-        CU_ASSERT_EQUAL(misses(l, "halving", true), 0);
-        CU_ASSERT_EQUAL(misses(l, "model", true), 0);
-        random += misses(l, "random", true);
+        CU_ASSERT_EQUAL(misses(&landscapes[n], false), 0);
+        random += misses(&landscapes[n], true);
     }
     /* The landscapes are not too easy: random choice often misses their optimum. */
     CU_ASSERT(random >= SEEDS);
@@ -336,50 +239,40 @@ static void test_near_in_large_space(void)
     }
     const double best = landscape_best(&large);
     const uint64_t seeds = UNIT_TIMES(3);
-    static const struct {
-        const char *name;
-        double off; /* limit of the relative distance from the optimum; only "random" must exceed it */
-    } expected[] = {{"model", 0.03}, {"halving", 0.1}, {"random", 0.1}};
-    for (int s = 0; s < 3; s++) {
-        double sum = 0, max = 0;
-        for (uint64_t seed = 1; seed <= seeds; seed++) {
-            const double off = landscape_search(&large, expected[s].name, seed, 200, &options) / best - 1;
-            sum += off;
-            max = fmax(max, off);
-        }
-        CU_ASSERT(s < 2 ? max <= expected[s].off : sum / (double)seeds > expected[s].off);
+    double drawn = 0, max = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        max = fmax(max, landscape_search(&large, false, seed, 200) / best - 1);
+        drawn += landscape_search(&large, true, seed, 200) / best - 1;
     }
+    CU_ASSERT(max <= 0.03);
+    CU_ASSERT(drawn / (double)seeds > 0.05); /* the space is not too easy */
 }
 
-/* The model tries fewer crashing points than random choice. */
+/* The search tries fewer crashing points than random choice. */
 static void test_avoids_crashes(void)
 {
     static struct asked a;
     const struct landscape *l = landscape_called("crashing");
-    int crashes[2] = {0};
-    for (int model = 0; model < 2; model++) {
-        const struct search_request request = request_of(l, 4, 140);
-        ask_all(l, model ? "model" : "random", &request, false, &a);
-        for (int k = 0; k < a.count; k++) {
-            const struct tune_point p = point_of(&l->space, a.number[k]);
-            crashes[model] += l->seconds(&l->space, &p) == INFINITY;
-        }
+    const struct search_request request = request_of(l, 4, 140);
+    int drawn = 0, crashes = 0;
+    ask_all(l, &request, false, &a);
+    for (int k = 0; k < a.count; k++) {
+        const struct tune_point p = point_of(&l->space, a.number[k]), q = point_of(&l->space, landscape_drawn(l, 4, k));
+        crashes += l->seconds(&l->space, &p) == INFINITY;
+        drawn += l->seconds(&l->space, &q) == INFINITY;
     }
-    CU_ASSERT(crashes[0] > 10);
-    CU_ASSERT(4 * crashes[1] < 3 * crashes[0]);
+    CU_ASSERT(drawn > 10);
+    CU_ASSERT(4 * crashes < 3 * drawn);
 }
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"search_exhaustive", test_exhaustive},
-                                             {"search_order", test_order},
-                                             {"search_random", test_random},
+    static const struct unit_test tests[] = {{"search_order", test_order},
                                              {"search_limits", test_limits},
                                              {"search_small_spaces", test_small_spaces},
                                              {"search_odd_models", test_odd_models},
                                              {"search_all_fail", test_all_fail},
                                              {"search_large_space", test_large_space},
-                                             {"search_names", test_names},
                                              {"search_near", test_near},
                                              {"search_near_in_large_space", test_near_in_large_space},
                                              {"search_avoids_crashes", test_avoids_crashes}};

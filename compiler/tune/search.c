@@ -1,15 +1,14 @@
-/* The strategy `model`: Bayesian optimisation (Jones, Schonlau and Welch, 1998).
-   - A Gaussian process predicts the score of a point. The score is the log of the point's ratio (search_score).
+/* Bayesian optimisation (Jones, Schonlau and Welch, 1998).
+   - A Gaussian process predicts the score of a point. The score is the log of the point's ratio (score_of).
    - Inputs of the process are the knobs on a logarithmic scale and the cost model's prediction.
    - The next point is the one with the maximum expected improvement (EI) of the score.
    - The `place` of a point is its input vector.
    - A point is "seen" if it has a result or is the default point. */
 #include "search.h"
-#include "strategy.h"
-#include "../../schedule/schedule.h"
-#include "../../support/support.h"
-#include "../result.h"
-#include "../space.h"
+#include "pool.h"
+#include "result.h"
+#include "space.h"
+#include "../schedule/schedule.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,6 +19,8 @@
    - MAX_SEEN: if more points are seen, some are forgotten
    - MAX_FITTED: the maximum number of seen points in a fit */
 enum { POOL = 2048, NEIGHBOURS = 1024, MAX_SEEN = 320, MAX_FITTED = 80, PARAMETERS = MAX_KNOBS + 2 };
+/* The number of samples of a point that is new, and of a point that may be the best. */
+enum { TRIAL_SAMPLES = 7, SURE_SAMPLES = 21 };
 
 struct seen {
     int index; /* the index in the pool, or -1 for the default point */
@@ -35,7 +36,8 @@ struct kernel {
     int knobs;
     double steepness[MAX_KNOBS], noise, slope;
 };
-struct model {
+struct search {
+    struct arena *arena;
     struct search_request request;
     struct search_pool pool;
     /* place[p] belongs to point p of the pool. It has every knob scaled to 0 … 1, then the standardised prediction
@@ -74,12 +76,13 @@ struct model {
     /* `mean` and `deviation` are the mean and deviation of the limited scores. `variance` is the variance of the
        process, for standardised scores. */
     double mean, deviation, variance;
+    bool over;
     int now; /* the index in the pool of the point that was returned last */
 };
 
 /* ---- the Gaussian process ---- */
 
-static struct kernel kernel_of(const struct model *m, const double *parameter)
+static struct kernel kernel_of(const struct search *m, const double *parameter)
 {
     struct kernel kernel = {.knobs = m->request.space->knobs};
     for (int k = 0; k < kernel.knobs; k++) kernel.steepness[k] = exp(-parameter[k]);
@@ -103,7 +106,7 @@ static double covariance(const struct kernel *kernel, const double *a, const dou
     return (1 + r + r * r / 3) * exp(-r) + kernel->slope * a[MAX_KNOBS] * b[MAX_KNOBS] + 0.25;
 }
 
-static const double *place_of(const struct model *m, int seen)
+static const double *place_of(const struct search *m, int seen)
 {
     const int index = m->seen[seen].index;
     return index < 0 ? m->default_place : m->place[index];
@@ -111,7 +114,7 @@ static const double *place_of(const struct model *m, int seen)
 
 /* Computes row `n` of the Cholesky factor for the points chosen[0..n]. If `chosen` is NULL, the points are the first
    n + 1 seen points. Returns false if rounding made the pivot negative or 0. */
-static bool factor_row(const struct model *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
+static bool factor_row(const struct search *m, const struct kernel *kernel, double (*factor)[MAX_SEEN],
                        const int *chosen, int n)
 {
     const double *place = place_of(m, chosen ? chosen[n] : n);
@@ -131,7 +134,7 @@ static bool factor_row(const struct model *m, const struct kernel *kernel, doubl
 /* Standardises the scores of the seen points: subtracts the mean and divides by the standard deviation.
    - A very bad score is limited first. It would hide the differences between good points.
    - A failed point gets a mildly bad score, because the best points are often next to points that fail. */
-static void see(struct model *m)
+static void see(struct search *m)
 {
     double sorted[MAX_SEEN] = {0};
     int measured = 0;
@@ -158,7 +161,7 @@ static void see(struct model *m)
 }
 
 /* Sets *about and *within to the mean and standard deviation of the normal prior of parameter[k]. */
-static void prior(const struct model *m, int k, double *about, double *within)
+static void prior(const struct search *m, int k, double *about, double *within)
 {
     const int knobs = m->request.space->knobs;
     *about = k < knobs ? log(0.6) : k == knobs ? log(0.02) : log(0.3);
@@ -167,7 +170,7 @@ static void prior(const struct model *m, int k, double *about, double *within)
 
 /* Returns the log of the posterior density of the parameters, given `n` chosen points, up to a constant. Takes the
    variance of the process that maximises this density. */
-static double likelihood(const struct model *m, const double *parameter, const int *chosen, int n,
+static double likelihood(const struct search *m, const double *parameter, const int *chosen, int n,
                          double (*factor)[MAX_SEEN])
 {
     const struct kernel kernel = kernel_of(m, parameter);
@@ -199,7 +202,7 @@ static int by_value(const void *a, const void *b)
 
 /* Fits the parameters by coordinate search. Each step changes one parameter and must improve `likelihood`. Uses the
    best seen points, and as many others that are spread evenly. */
-static void fit(struct model *m)
+static void fit(struct search *m)
 {
     double(*factor)[MAX_SEEN] = m->tried;
     const struct seen *order[MAX_SEEN];
@@ -233,7 +236,7 @@ static void fit(struct model *m)
 }
 
 /* Computes reach[p][n] by forward substitution from reach[p][0..n-1]. */
-static void reach_point(struct model *m, int p, int n)
+static void reach_point(struct search *m, int p, int n)
 {
     double sum = covariance(&m->kernel, place_of(m, n), m->place[p]);
     for (int k = 0; k < n; k++) sum -= m->factor[n][k] * m->reach[p][k];
@@ -241,7 +244,7 @@ static void reach_point(struct model *m, int p, int n)
 }
 
 /* Updates the Gaussian process for all seen points. Fits the parameters again if there are enough new points. */
-static void update(struct model *m)
+static void update(struct search *m)
 {
     see(m);
     if (m->fitted == 0 || m->count >= m->fitted + 1 + m->fitted / 8) fit(m);
@@ -286,7 +289,7 @@ static double improvement(double best, double mean, double deviation)
 
 /* Returns the score that a new point should improve on. This is the lowest estimate of a seen point's true score.
    `luck` is the variance of the samples' noise, relative to the variance of the process. */
-static double target(const struct model *m, double luck)
+static double target(const struct search *m, double luck)
 {
     double inverse[MAX_SEEN], best = INFINITY;
     for (int i = m->count - 1; i >= 0; i--) {
@@ -301,7 +304,7 @@ static double target(const struct model *m, double luck)
 
 /* Returns the index in the pool of the point with the maximum EI, and sets *gain to its EI. Returns -1 if all points
    were already returned. */
-static int most_promising(struct model *m, double *gain)
+static int most_promising(struct search *m, double *gain)
 {
     update(m);
     /* The fitted noise has two parts: the samples' noise (`luck`), and real differences between points (`lasting`).
@@ -335,7 +338,7 @@ static int most_promising(struct model *m, double *gain)
 
 /* ---- initial points ---- */
 
-static double distance(const struct model *m, const double *a, const double *b)
+static double distance(const struct search *m, const double *a, const double *b)
 {
     double square = 0;
     for (int k = 0; k < m->request.space->knobs; k++) square += (a[k] - b[k]) * (a[k] - b[k]);
@@ -344,7 +347,7 @@ static double distance(const struct model *m, const double *a, const double *b)
 
 /* Returns the next initial point: the candidate that is farthest from the seen points. Candidates are the best
    points of the cost model and random points, alternately. Returns -1 if no candidate is left. */
-static int design_point(const struct model *m)
+static int design_point(const struct search *m)
 {
     enum { LIKED = 8, DRAWN = 24 };
     const bool ranked = m->turns % 2 == 0;
@@ -368,9 +371,9 @@ static int design_point(const struct model *m)
     return chosen;
 }
 
-/* ---- the strategy ---- */
+/* ---- places ---- */
 
-static void place_point(const struct model *m, int64_t number, double *place)
+static void place_point(const struct search *m, int64_t number, double *place)
 {
     const struct tune_space *space = m->request.space;
     const struct tune_point point = point_of(space, number);
@@ -389,13 +392,13 @@ static void place_point(const struct model *m, int64_t number, double *place)
 
 /* Sets the last element of the place to the standardised prediction of the cost model. A point without a prediction
    gets the worst prediction of the pool. */
-static void place_expected(const struct model *m, double expected, double *place)
+static void place_expected(const struct search *m, double expected, double *place)
 {
     if (expected == INFINITY) expected = m->expected_worst;
     place[MAX_KNOBS] = m->expected_deviation > 1e-9 ? (expected - m->expected_mean) / m->expected_deviation : 0;
 }
 
-static void place_pool(struct model *m)
+static void place_pool(struct search *m)
 {
     const int count = m->pool.count;
     double max = -INFINITY, sum = 0, squares = 0;
@@ -422,7 +425,7 @@ static void place_pool(struct model *m)
 }
 
 /* Adds the neighbours of the best seen point to the pool. A neighbour differs by one step in one knob. */
-static void add_neighbours(struct model *m)
+static void add_neighbours(struct search *m)
 {
     const struct tune_space *space = m->request.space;
     const struct seen *leader = &m->seen[0];
@@ -450,13 +453,12 @@ static void add_neighbours(struct model *m)
     }
 }
 
-static void *model_open(struct arena *arena, const struct search_request *request, const char *argument,
-                        const struct options *o)
+struct search *search_open(const struct search_request *request)
 {
-    (void)argument;
-    (void)o;
-    struct model *m = arena_alloc(arena, sizeof *m);
+    struct arena *arena = arena_new();
+    struct search *m = arena_alloc(arena, sizeof *m);
     memset(m, 0, sizeof *m);
+    m->arena = arena;
     m->request = *request;
     m->pool = search_pool_make(arena, request, POOL, NEIGHBOURS);
     const size_t count = (size_t)m->pool.count + (space_points(request->space) > POOL ? NEIGHBOURS : 0);
@@ -485,7 +487,7 @@ static void *model_open(struct arena *arena, const struct search_request *reques
 /* Returns the seen point that needs more samples, or NULL.
    - Without `rivals`, this is the best point, unless it is `sure`.
    - With `rivals`, this is the best point that is not `sure` and whose confidence interval includes the best score. */
-static struct seen *unsure(struct model *m, bool rivals)
+static struct seen *unsure(struct search *m, bool rivals)
 {
     const struct seen *leader = &m->seen[0];
     struct seen *found = NULL;
@@ -498,11 +500,11 @@ static struct seen *unsure(struct model *m, bool rivals)
     return found;
 }
 
-static enum search_answer model_next(void *state, struct tune_point *point, int *samples)
+bool search_next(struct search *m, struct tune_point *point, int *samples)
 {
     enum { PATIENCE = 10 };
     static const double MIN_GAIN = 0.001;
-    struct model *m = state;
+    if (m->over || (m->request.trials > 0 && m->trials >= m->request.trials)) return false;
     const bool ending = m->request.trials > 0 && m->trials >= m->request.trials - m->request.trials / 12;
     struct seen *again = m->turns >= m->design || ending ? unsure(m, ending) : NULL;
     m->trials++;
@@ -510,7 +512,7 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
         again->sure = true;
         *point = point_of(m->request.space, again->number);
         *samples = SURE_SAMPLES;
-        return SEARCH_POINT;
+        return true;
     }
     int chosen = m->turns < m->design ? design_point(m) : -1;
     if (chosen < 0) {
@@ -518,20 +520,21 @@ static enum search_answer model_next(void *state, struct tune_point *point, int 
         add_neighbours(m);
         chosen = most_promising(m, &gain);
         m->idle = gain < MIN_GAIN ? m->idle + 1 : 0;
-        if (m->request.trials <= 0 && m->idle >= PATIENCE) return SEARCH_OVER;
+        if (m->request.trials <= 0 && m->idle >= PATIENCE) chosen = -1;
     }
-    if (chosen < 0) return SEARCH_OVER;
+    m->over = chosen < 0;
+    if (m->over) return false;
     m->turns++;
     m->asked[chosen] = true;
     m->now = chosen;
     *point = point_of(m->request.space, m->pool.number[chosen]);
     *samples = TRIAL_SAMPLES;
-    return SEARCH_POINT;
+    return true;
 }
 
 /* Forgets every second point of the worse half of the seen points. The remaining points still show which regions are
    bad. */
-static void forget(struct model *m)
+static void forget(struct search *m)
 {
     const struct seen *order[MAX_SEEN];
     struct seen kept[MAX_SEEN];
@@ -545,9 +548,16 @@ static void forget(struct model *m)
     m->fitted = m->rows = 0;
 }
 
-static void model_tell(void *state, const struct tune_point *point, const struct tune_result *result)
+/* Returns the log of the measured ratio, or infinity if the point failed. Lower is better. */
+static double score_of(const struct tune_result *result)
 {
-    struct model *m = state;
+    if (result->status != TUNE_MEASURED) return INFINITY;
+    const double ratio = tune_gain(result).ratio;
+    return ratio > 0 && isfinite(ratio) ? log(ratio) : INFINITY;
+}
+
+void search_tell(struct search *m, const struct tune_point *point, const struct tune_result *result)
+{
     const int64_t number = point_number(m->request.space, point);
     int k = 0;
     while (k < m->count && m->seen[k].number != number) k++;
@@ -560,7 +570,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
         m->count++;
     }
     struct seen *seen = &m->seen[k];
-    seen->score = seen->low = search_score(result);
+    seen->score = seen->low = score_of(result);
     if (seen->score == INFINITY) {
         seen->sure = true;
         return;
@@ -581,4 +591,7 @@ static void model_tell(void *state, const struct tune_point *point, const struct
     seen->sure |= gain.high <= gain.low * (1 + SURE);
 }
 
-const struct strategy search_model = {"model", model_open, model_next, model_tell, NULL};
+void search_close(struct search *m)
+{
+    arena_free(m->arena);
+}

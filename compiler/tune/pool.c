@@ -1,13 +1,9 @@
-/* Functions that strategies share: random numbers, the pool of points, and the score of a result. */
-#include "search.h"
-#include "strategy.h"
-#include "../result.h"
-#include "../space.h"
-#include "../../../runtime/attnrt.h"
+/* The points that a search considers, ranked by the cost model, and its random numbers. */
+#include "pool.h"
+#include "../../runtime/attnrt.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- random numbers ---- */
 
@@ -84,18 +80,4 @@ struct search_pool search_pool_make(struct arena *arena, const struct search_req
     qsort(ranked, (size_t)pool.count, sizeof *ranked, by_expected);
     for (int k = 0; k < pool.count; k++) pool.ranked[k] = ranked[k].index;
     return pool;
-}
-
-double search_score(const struct tune_result *result)
-{
-    if (result->status != TUNE_MEASURED) return INFINITY;
-    const double ratio = tune_gain(result).ratio;
-    return ratio > 0 && isfinite(ratio) ? log(ratio) : INFINITY;
-}
-
-void search_learn_nothing(void *state, const struct tune_point *point, const struct tune_result *result)
-{
-    (void)state;
-    (void)point;
-    (void)result;
 }
