@@ -34,7 +34,7 @@ def build_names_a_library(place):
     (line,), compiled, _ = builds.build('soft.yaml', '--json')
     says = json.loads(line)
     check(compiled == 0 and says['library'] == path and says['name'] == 'soft' and says['head_dim'] == 8, line)
-    place.attnc('soft.yaml', '--emit', 'json', '--target', 'native', '--standalone')
+    place.attnc('soft.yaml', '--emit', 'json', '--target', 'native')
     check(says['symbol'] == 'soft', 'it names the symbol %s' % says['symbol'])
     del says['library'], says['symbol']
     check(says == json.loads(place.read('soft.json')), 'it says something else than soft.json')
