@@ -146,6 +146,18 @@ int64_t loops_bytes(const struct loops *l)
     return l->workspace + l->shared + loops_slots(l) * l->slot;
 }
 
+bool stmt_may_fade(const struct loops *l, const struct stmt *s)
+{
+    const struct axis *const axis = l->module->axis;
+    bool numbers = s->op == LOOPS_DOT && s->operands == 2 && s->assign[0].fold == FOLD_SET && s->times == 0 &&
+                   is_constant(l, s->axis);
+    for (int k = 0; k < 2 && numbers; k++) {
+        const struct array *const a = &l->array[s->operand[k].of];
+        numbers = axis_is_sequence(&axis[s->axes[k]]) && a->dtype == dtype_of_sums(l->module->dtype) && !a->paired;
+    }
+    return numbers && axis[s->axes[0]].source != axis[s->axes[1]].source;
+}
+
 int64_t stmt_stride(const struct stmt *s)
 {
     return s->apart ? s->period : 1;

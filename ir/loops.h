@@ -87,6 +87,15 @@ enum { MAX_NEST = 32 }; /* the largest number of FORs and IFs around a statement
 
 #define AHEAD_OF_RESULT (UINT32_C(1) << MAX_OPERANDS)
 
+/* The test whether a decay makes all weights of a tile too small to change a sum (pass/faded.c). The exponent of a
+   weight, to base 2, is a product of a query and a key, plus (of_query - of_key) * unit - shift.
+   - If `running`, `shift` is a running maximum. The weight then counts relative to that of the query's own key. */
+struct fading {
+    struct ref of_query, of_key, shift;
+    double unit;
+    bool running;
+};
+
 struct stmt {
     int op; /* an enum loops_op */
     struct stmt *next;
@@ -154,6 +163,9 @@ struct stmt {
     /* Used by MAP and COPY. Rows of the caller whose successors, a range later, are prefetched: bit k is for
        operand k, and AHEAD_OF_RESULT for the first target. (pass/rows_ahead.c) */
     uint32_t ahead;
+    /* Used by DOT. If not NULL, and no weight of the current ranges of queries and keys counts, the iteration of the FOR
+       around the DOT ends. */
+    const struct fading *fades;
     /* Used by DOT of bf16 pairs with FOLD_SET. If not 0, the sum is multiplied by this factor. */
     double times;
     int operands;
@@ -217,6 +229,8 @@ bool array_of_rows(const struct loops *l, const struct array *a);
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Returns true if the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
+/* Whether a DOT can have `fades`: it multiplies rows of queries and keys as numbers. */
+bool stmt_may_fade(const struct loops *l, const struct stmt *s);
 /* loops_paired returns true if an array is `paired`. loops_on_matrix_units returns true if an array has `matrix`. */
 bool loops_paired(const struct loops *l);
 bool loops_on_matrix_units(const struct loops *l);

@@ -489,6 +489,41 @@ static void run_dot(struct machine *e, const struct stmt *s)
     }
 }
 
+static double read_at(struct machine *e, const struct ref *r)
+{
+    const int64_t at = locate(e, r);
+    return at < 0 ? NAN : e->data[r->of][at];
+}
+
+/* Returns the norm of the vector along `axis` at the current point. */
+static double norm(struct machine *e, const struct ref *r, int axis)
+{
+    double sum = 0;
+    for (e->index[axis] = e->lo[axis]; e->index[axis] < e->hi[axis]; e->index[axis]++)
+        sum += read_at(e, r) * read_at(e, r);
+    return sqrt(sum);
+}
+
+/* Returns true if no weight of the current ranges counts (struct fading). Kernels compare the largest norms and the
+   least decay, and f32 has a larger bound. */
+static bool fades(struct machine *e, const struct stmt *s)
+{
+    const struct fading *const f = s->fades;
+    const int of_key = e->module->axis[s->axes[0]].source == SIZE_N_Q, keys = s->axes[of_key],
+              queries = s->axes[!of_key];
+    struct ref own = s->operand[of_key];
+    for (int k = 0; k < own.rank; k++)
+        if (ref_axis(&own, k) == keys) own.sub[k] = expr_query_position(e->module, queries, keys);
+    bool fades = first_point(e, 2, s->axes);
+    do {
+        const double query = norm(e, &s->operand[!of_key], s->axis), key = norm(e, &s->operand[of_key], s->axis),
+                     least = f->running ? -query * norm(e, &own, s->axis) : read_at(e, &f->shift);
+        fades &= (read_at(e, &f->of_query) - read_at(e, &f->of_key)) * f->unit + query * key - least <
+                 -53 - log2((double)e->size[keys]);
+    } while (fades && next_point(e, 2, s->axes));
+    return fades;
+}
+
 /* ---- running SOLVE ---- */
 
 /* Returns the sum of weights[t][j] * u[j] over the equations j that were solved before equation t. The current point
@@ -685,7 +720,10 @@ static void run_body(struct machine *e, const struct stmt *s)
             if (holds(e, s)) run_body(e, s->body);
             break;
         case LOOPS_MAP: run_map(e, s); break;
-        case LOOPS_DOT: run_dot(e, s); break;
+        case LOOPS_DOT:
+            if (s->fades && !e->executed && fades(e, s)) return;
+            run_dot(e, s);
+            break;
         case LOOPS_COPY: run_copy(e, s); break;
         case LOOPS_SOLVE: run_solve(e, s); break;
         }

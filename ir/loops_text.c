@@ -154,6 +154,14 @@ static void print_dot(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " times ");
         real_print(s->times, true, out);
     }
+    if (s->fades) {
+        text_add(out, s->fades->running ? " fades running " : " fades ");
+        real_print(s->fades->unit, true, out);
+        for (int k = 0; k < 3; k++) {
+            text_add(out, " ");
+            print_ref(l, k == 0 ? &s->fades->of_query : k == 1 ? &s->fades->of_key : &s->fades->shift, out);
+        }
+    }
     if (!s->where) return;
     text_add(out, " where ");
     print_expr(l, s, s->where, out);
@@ -450,6 +458,15 @@ static void read_dot(struct reader *r, struct stmt *s)
     if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
     if (s->operands == 3 && reader_take(r, "less")) s->operand[s->operands++] = reader_ref(r);
     if (reader_take(r, "times")) s->times = reader_real(r);
+    if (reader_take(r, "fades")) {
+        struct fading *const fades = arena_alloc(r->module->arena, sizeof *fades);
+        fades->running = reader_take(r, "running");
+        fades->unit = reader_real(r);
+        fades->of_query = reader_ref(r);
+        fades->of_key = reader_ref(r);
+        fades->shift = reader_ref(r);
+        s->fades = fades;
+    }
     if (!reader_take(r, "where")) return;
     s->where = reader_expr(r);
     if (reader_take(r, "when")) s->when = reader_expr(r);

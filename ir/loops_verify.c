@@ -360,7 +360,14 @@ static const char *check_dot(const struct scope *c, const struct stmt *s, uint32
         return tile ? "its second operand must have the lane axis last" : "its second operand must have the lane axis";
     if (ref_uses_axis(by_lane, row)) return "its second operand must not have the row axis";
     if (!ref_uses_axis(by_lane, over)) return "its second operand must have the summed axis";
-    if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over))) || s->operands < 3) return wrong;
+    if ((wrong = check_pairs(c, s)) || (wrong = check_region(c, s, nest | bit(over)))) return wrong;
+    if (s->fades) {
+        const struct ref *const r[] = {&s->fades->of_query, &s->fades->of_key, &s->fades->shift};
+        if (!stmt_may_fade(c->loops, s)) return "only a product of queries and keys as numbers can have 'fades'";
+        for (int k = 0; k < 3; k++)
+            if ((wrong = check_ref(c, r[k], nest))) return wrong;
+    }
+    if (s->operands < 3) return NULL;
     if (s->assign[0].fold != FOLD_SUM) return "'factor' needs 'sum'";
     if (s->operands == 4) {
         if (s->assign[0].compensation || c->loops->array[by_lane->of].paired)

@@ -109,6 +109,14 @@ int stmts_touching(const struct stmt *list, int a)
     return count;
 }
 
+bool loops_fade(const struct loops *l)
+{
+    struct stmts w = {.list = l->body};
+    for (const struct stmt *s; (s = stmts_next(&w));)
+        if (s->fades) return true;
+    return false;
+}
+
 void stmts_rename(struct stmt *list, int from, int to)
 {
     struct stmts w = {.list = list};

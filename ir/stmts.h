@@ -33,6 +33,7 @@ struct stmt *stmts_window(const struct stmt *list);
 /* Return the number of statements that write array a, and of those without a body that read or write it. */
 int stmts_writing(const struct stmt *list, int a);
 int stmts_touching(const struct stmt *list, int a);
+bool loops_fade(const struct loops *l); /* whether a DOT has `fades` */
 void stmts_rename(struct stmt *list, int from, int to); /* replaces array `from` by array `to` */
 
 #endif

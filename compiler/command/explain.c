@@ -162,7 +162,7 @@ static void explain_few(const struct unit *p)
 static bool fades(const struct versions *list)
 {
     for (const struct version *v = NULL; versions_next(list, &v);)
-        if (emit_faded_loops(v->c)) return true;
+        if (loops_fade(v->c->loops)) return true;
     return false;
 }
 

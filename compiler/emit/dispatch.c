@@ -12,17 +12,10 @@ bool emit_by_length(const struct version *v, int versions)
     return false;
 }
 
-bool emit_any_paired(const struct compilation *const *c, int compilations)
+bool emit_any(const struct compilation *const *c, int compilations, bool (*ask)(const struct loops *l))
 {
     for (int k = 0; k < compilations; k++)
-        if (loops_paired(c[k]->loops)) return true;
-    return false;
-}
-
-bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations)
-{
-    for (int k = 0; k < compilations; k++)
-        if (loops_on_matrix_units(c[k]->loops)) return true;
+        if (ask(c[k]->loops)) return true;
     return false;
 }
 

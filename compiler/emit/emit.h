@@ -30,9 +30,6 @@ struct version {
     const struct compilation *heads; /* code for few queries of many heads, or NULL; if it exists, so does `few` */
 };
 
-/* Returns the number of loops that skip tiles whose weights a decay makes too small to change a sum (faded.c). */
-int emit_faded_loops(const struct compilation *c);
-
 /* The versions of a step (program.def), sorted by target and then by `from`. */
 struct versions {
     struct version *version;

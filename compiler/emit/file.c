@@ -36,10 +36,10 @@ static void includes(const struct emitted_file *e, struct text *out)
     else
         text_add(out, "#include \"%s.h\"\n", name);
     text_add(out, "\n#include <float.h>\n#include <math.h>\n#include <stdlib.h>\n%s\n",
-             emit_any_on_matrix_units(e->c, e->compilations)
+             emit_any(e->c, e->compilations, loops_on_matrix_units)
                  ? "#if defined(__x86_64__) && !defined(ATTN_EMULATE_TILES)\n#include <immintrin.h>\n#endif\n"
-             : emit_any_paired(e->c, e->compilations) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
-                                                      : "");
+             : emit_any(e->c, e->compilations, loops_paired) ? "#ifdef __x86_64__\n#include <immintrin.h>\n#endif\n"
+                                                             : "");
 }
 
 /* Returns whether regions of the kernel read integers, flags or reals of the caller. */
@@ -64,10 +64,10 @@ static void preamble(const struct emitted_file *e, const struct table_arrays *ar
                    {"mask_tiles", emit_has_tiled(e->p->arrays)},
                    {"pages", e->p->paged},
                    {"remembered", emit_remembered_rank(e->c, e->compilations) > 0},
-                   {"tiles", emit_any_on_matrix_units(e->c, e->compilations)}};
+                   {"tiles", emit_any(e->c, e->compilations, loops_on_matrix_units)}};
     for (size_t k = 0; k < sizeof headers / sizeof *headers; k++)
         if (headers[k].wanted) text_add(out, "#include <attnrt/kernel/%s.h>\n", headers[k].header);
-    if (emit_any_fades(e->c, e->compilations))
+    if (emit_any(e->c, e->compilations, loops_fade))
         text_add(out, "#define REAL %s\n#include <attnrt/kernel/fades.h>\n#undef REAL\n", emit_real(e->p->spec->dtype));
     text_add(out, "\n");
     table_enumerators(arrays, out);

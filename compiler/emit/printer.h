@@ -40,19 +40,6 @@ struct product_function {
 
 struct served;
 
-/* A loop over tiles of pairs that skips tiles whose weights a decay makes too small (faded.c).
-   - dot: the inner product, the first statement that the test precedes
-   - of_query, of_key: the prefix sums of the decay; unit: their factor in the exponent
-   - shift: what the exponent subtracts; running: it is a running maximum
-   - queries: the number of the axis of queries in dot->axes */
-struct faded {
-    const struct stmt *dot;
-    struct ref of_query, of_key, shift;
-    double unit;
-    bool running;
-    int queries;
-};
-
 enum { MAX_KEPT_PARTS = 8 };
 enum { PREFETCH_ROWS = 64 }; /* products prefetch rows this far ahead, which hides the latency of memory */
 
@@ -86,7 +73,6 @@ struct emitter {
     /* 1 + the axis of rows whose solution is in the state, if the statement that is printed leaves them out. Else 0 */
     int new_rows;
     const struct stmt *with_rows; /* the product of queries that a product of new rows may have computed, or NULL */
-    struct faded faded;           /* the test of the current loop over tiles; its dot is NULL if there is none */
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
@@ -243,10 +229,8 @@ const struct stmt *emit_product_of_queries(const struct emitter *x, const struct
 /* Returns whether a product of new rows in the loop and a product of queries after it share a pass over the state.
    The C variable with_rows then tells whether the first product has computed both. (product.c) */
 bool emit_shares_pass(const struct emitter *x, const struct stmt *rows);
-/* emit_fades returns whether a loop skips tiles, and describes the test. emit_faded prints it. */
-bool emit_fades(const struct compilation *c, const struct stmt *loop, struct faded *out);
-void emit_faded(struct emitter *x, const struct faded *faded);
-bool emit_any_fades(const struct compilation *const *c, int compilations);
+/* Prints the test of a DOT with `fades`. (faded.c) */
+void emit_faded(struct emitter *x, const struct stmt *dot);
 
 /* Returns C for the index of a key/value head in the array. The heads of q and k may be shared by several heads. */
 const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index);
@@ -458,11 +442,9 @@ const char *emit_runtime_dtype(enum dtype dtype);
 
 /* Returns whether the choice of a version depends on the number of keys. */
 bool emit_by_length(const struct version *v, int versions);
-/* These functions return whether any compilation has a property:
-   - paired: a product of bf16 pairs
-   - slower: some processors run the target slowly */
-bool emit_any_paired(const struct compilation *const *c, int compilations);
-bool emit_any_on_matrix_units(const struct compilation *const *c, int compilations);
+/* These functions return whether the answer for the loops of a compilation is true, and whether some processors run a
+   target slowly. */
+bool emit_any(const struct compilation *const *c, int compilations, bool (*ask)(const struct loops *l));
 enum { FOLD_GROUPS = 16 }; /* groups of the elements of states; threads add their segments to a group in order */
 bool emit_any_positions(const struct compilation *const *c, int compilations);
 bool emit_any_slower(const struct compilation *const *c, int compilations);

@@ -79,13 +79,10 @@ static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part
     if (loop->when)
         emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, loop->when));
     x->cut[loop->axis] |= part;
-    const struct faded outer = x->faded;
-    if (!emit_fades(x->c, loop, &x->faded)) x->faded.dot = NULL;
     const struct stmt *const resumed = x->resumed;
     if (emit_resumes(x, loop)) x->resumed = loop;
     emit_statements(x, loop->body);
     x->resumed = resumed;
-    x->faded = outer;
     x->cut[loop->axis] &= !part;
 }
 
@@ -167,7 +164,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_DOT:
         case LOOPS_COPY:
         case LOOPS_SOLVE:
-            if (s == x->faded.dot) emit_faded(x, &x->faded);
+            if (s->fades) emit_faded(x, s);
             emit_recall(x, s);
             s = emit_simple(x, s);
             break;
