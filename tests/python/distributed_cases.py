@@ -164,11 +164,12 @@ def processes_compute_what_one_computes(folder):
     for kernel, _ in made.values():   # compiled here, not in each process
         kernel._with_ranks()
         kernel._with_gradients()
-        kernel._with_ring()
-        kernel._with_chain()
-    check({name for name, (kernel, _) in made.items() if kernel._with_chain()} == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
+        kernel._with_rank_gradients()
+    of_sums = {name for name, (kernel, _) in made.items() if kernel._with_ranks().has_sums()}
+    served = {name for name, (kernel, _) in made.items() if kernel._with_rank_gradients()}
+    check(served & of_sums == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
           'the chain')
-    check({name for name, (kernel, _) in made.items() if kernel._with_ring()} == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
+    check(served - of_sums == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
                                                                                       'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'prefix of keys', 'pairs', 'queries',
                                                                                       'undivided'},
           'the ring')
@@ -264,7 +265,7 @@ def processes_have_the_lists_of_their_own_queries(folder):
     kernel = small({'name': 'listed', 'similarity': {'softmax': {'modify': 's * heat[h]'}},
                     'arrays': {'heat': {'shape': ['H'], 'learned': True}},
                     'mask': {'all': ['causal', {'blocks': {'block': 8, 'count': 3}}]}})
-    kernel._with_ring(), kernel._with_ranks(), kernel._with_gradients()
+    kernel._with_rank_gradients(), kernel._with_ranks(), kernel._with_gradients()
     for count, runs in {1: (65,), 2: (24, 41), 4: (0, 40, 8, 17), 7: (8, 0, 16, 8, 0, 24, 9)}.items():
         def work(rank):
             rng, n, first = torch.Generator().manual_seed(5), sum(runs), sum(runs[:rank])

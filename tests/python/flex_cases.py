@@ -178,7 +178,7 @@ def one_kernel_serves_other_tensors(folder):
         slopes, document = torch.rand(H) + shift, torch.zeros(B, n, dtype=torch.long)
         mask = block_mask(lambda b, h, x, y: (document[b, x] == document[b, y]) & (x >= y), n, n)
         attnc.torch.flex_attention(q, k, v, lambda s, b, h, x, y: s - slopes[h] * (x - y), mask, enable_gqa=True)
-        count = len(attnc._kernel._formulas)
+        count = len(attnc._formula._formulas)
         check(before in (None, count), '%s kernels, then %s' % (before, count))
         before = count
 

@@ -324,9 +324,9 @@ def one_line(folder):
             'arrays: far is a str; expected an array or a number')
     refuses(lambda: attnc.attention(q, k, v, score=score, arrays={'table': table, 'far': far.astype('f8')}), TypeError,
             'far is float64; attention takes float32')
-    before = len(attnc._kernel._formulas)
+    before = len(attnc._formula._formulas)
     attnc.attention(q[:, :, :3], k, v, weight='(1 + s) * (1 + s)', mask='j <= i && i - j < 3')
-    check(len(attnc._kernel._formulas) == before, 'the same expression is another kernel')
+    check(len(attnc._formula._formulas) == before, 'the same expression is another kernel')
     refuses(lambda: attnc.attention(q, k, v, weight='s', score='s'), TypeError,
             'weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax')
     refuses(lambda: attnc.attention(q[0], k, v), ValueError,
@@ -351,13 +351,13 @@ def attended(q, k, v, scale, seen, extra=0.0):
 def scales_share_a_kernel_of_formulas(folder):
     for dtype, limit in ('f4', 1e-5), ('f8', 1e-13):
         q, k, v = arrays(dtype)
-        before = len(attnc._kernel._formulas)
+        before = len(attnc._formula._formulas)
         for scale in 0.3, 0.11, -0.2, 0, 1, 1e-3, np.float32(0.5), np.array(0.25, dtype):
             close(attnc.attention(q, k, v, scale=scale), attended(q, k, v, scale, True), limit, '%s: %s' % (dtype, scale))
-        check(len(attnc._kernel._formulas) <= before + 1, 'kernels: %d' % (len(attnc._kernel._formulas) - before))
+        check(len(attnc._formula._formulas) <= before + 1, 'kernels: %d' % (len(attnc._formula._formulas) - before))
         usual = attnc.attention(q, k, v)
         close(attnc.attention(q, k, v, scale=8 ** -0.5), usual, 0, 'the usual scale')
-        check(len(attnc._kernel._formulas) <= before + 2, 'the usual scale is another kernel')
+        check(len(attnc._formula._formulas) <= before + 2, 'the usual scale is another kernel')
     i, j = np.arange(5)[:, None] + 2, np.arange(7)
     close(attnc.attention(q, k, v, scale=0.3, score='s - 0.1 * (i - j)'), attended(q, k, v, 0.3, True, -0.1 * (i - j)), 1e-13, 'a score')
     refuses(lambda: attnc.attention(q, k, v, weight='1 + s', scale=2), TypeError, 'scale is for logits, and a weight has none…')

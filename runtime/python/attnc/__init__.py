@@ -10,14 +10,16 @@ compiler: clang, gcc, or the command in $ATTNC_CC.
 """
 from __future__ import annotations
 
+import functools
 import importlib
 import json
 from typing import Any, List
 
-from ._call import MaskTiles, Outputs
+from ._call import MaskTiles, Outputs, Parameter
 from ._compiler import _run, CompilerError, SpecError
 from ._drafts import ancestors
-from ._kernel import Kernel, Parameter, attention, compile_all, kernel, merge, tiles_of_mask
+from ._formula import attention
+from ._kernel import doors, Kernel, compile_all, kernel, merge, tiles_of_mask
 from ._pages import Pages
 from ._repeat import Saved
 from ._state import State
@@ -26,6 +28,8 @@ from ._stored import Stored, quantize
 __version__ = "0.1.0"
 __all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored",
            "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
+doors.update({framework: functools.partial(importlib.import_module, module, __name__)
+              for framework, module in (("torch", "._tensor_call"), ("jax", ".jax"))})
 
 
 def list(*words: str) -> "List[str]":

@@ -63,6 +63,11 @@ def _is(value: Any, module: str, kind: str) -> bool:
     return made is not None and isinstance(value, made)
 
 
+def dtype_of(value: Any) -> str:
+    """Returns the name of an array's dtype in NumPy, or "" if it has none."""
+    return str(getattr(value, "dtype", "")).removeprefix("torch.")
+
+
 def _is_number(value: Any) -> bool:
     """Returns True if the value is a number of Python or NumPy, not an array."""
     return isinstance(value, (int, float)) or _is(value, "numpy", "floating") or _is(value, "numpy", "integer")
@@ -105,7 +110,7 @@ class _Integer:
 def narrowed(name: str, value: Any) -> Any:
     """Returns an array of int32 in place of integers of another type, such as int64, the default of PyTorch and NumPy.
     Returns another value as it is. Raises ValueError for an element that int32 cannot have."""
-    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    dtype = dtype_of(value)
     if dtype == "int32" or not dtype.startswith(("int", "uint")) or _is_number(value):
         return value
     is_tensor = _is(value, "torch", "Tensor")
@@ -217,7 +222,7 @@ class _Array:
             raise ValueError(f"{name} has a tangent, which would be lost; pass {name}.detach()")
         if value.layout is not sys.modules["torch"].strided:
             raise ValueError(f"{name} is {value.layout}; {kernel} takes strided tensors")
-        self.dtype, self.keep = str(value.dtype).removeprefix("torch."), value
+        self.dtype, self.keep = dtype_of(value), value
         if value.is_conj() or value.is_neg():
             raise ValueError(f"{name} is a conjugate or negative view; pass {name}.resolve_conj().resolve_neg()")
         self.address, self.shape = value.data_ptr(), list(value.shape)

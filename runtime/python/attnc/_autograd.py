@@ -2,100 +2,21 @@
 eager call is a torch.autograd.Function, and repeats calls that were checked before (_repeat.py)."""
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import itertools
-import threading
-from typing import Any, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from . import _tensors
-from ._arrays import heads_of_result, Misaligned
+from ._arrays import Misaligned
+from ._context import is_undisturbed, parallel
 from ._kernel import Kernel
-from ._repeat import Saved, _Again, _calls, _Forward, key_of_tensors
+from ._operators import as_tensors, backward, Call, gradient_dtype, Kept, rows_in_place, sums_of
+from ._repeat import _Again, _calls, _Forward, key_of_tensors
 
 _Key = Tuple[Any, ...]
-_contiguous = torch.contiguous_format
-
-
-class _Parallel(threading.local):
-    now: Any = None
-    before: Tuple[Any, ...] = ()  # the contexts around it
-
-
-parallel = _Parallel()  # the ContextParallel of this thread, or None
-OF_PARALLEL = -float(1 << 100)  # the last saved value of a call in a ContextParallel, if there is room
-
-
-OF_ONE_PROCESS = "{} computes the tokens of one process, and was called in a ContextParallel"
-
-
-def refuse_parallel(what: str) -> None:
-    if parallel.now is not None:
-        raise NotImplementedError(OF_ONE_PROCESS.format(what))
-
-
-@contextlib.contextmanager
-def within(context: Any) -> Iterator[None]:
-    """Runs a block in a ContextParallel, or in none."""
-    before, parallel.now = parallel.now, context
-    try:
-        yield
-    finally:
-        parallel.now = before
-
-
-def is_undisturbed() -> bool:
-    """Returns True if no transformation (vmap, grad), no tracing and no ContextParallel is active. Then a call works
-    without an operator, which is faster."""
-    if parallel.now is not None:
-        return False
-    try:
-        return torch._C._functorch.peek_interpreter_stack() is None and not torch._C._len_torch_dispatch_stack()
-    except AttributeError:  # another version of PyTorch names them differently
-        return False
-
-
-def is_traced() -> bool:
-    """Returns True in a graph of torch.compile or torch.export. torch.compiler.is_compiling() is also True in all other
-    threads while one of them compiles."""
-    if torch.compiler.is_dynamo_compiling():
-        return True
-    return torch.compiler.is_compiling() and torch._C._len_torch_dispatch_stack() > 0  # export traces with such modes
-
-
-class Kept(Saved):
-    """A Saved whose memory is a tensor, because autograd stores tensors from forward to backward."""
-
-    def __init__(self, tensor: Tensor) -> None:
-        super().__init__()
-        self.tensor = tensor.clone() if tensor.data_ptr() % 64 else tensor
-
-    def _take(self, call: Any) -> None:
-        call.problem.saved, call.problem.saved_bytes = self.tensor.data_ptr(), self.tensor.nbytes
-
-    _give = _take
-
-    def __reduce__(self) -> Any:
-        return Kept, (self.tensor,)
-
-
-def rows_of(a: Any) -> Any:
-    """Returns the number of rows of an array [B, H, n, E]."""
-    return a.shape[0] * a.shape[1] * a.shape[2]
-
-
-def saved_size(kernel: Kernel, rows: Any, keys: Any = 0) -> Any:
-    """Returns the number of elements that forward saves for `rows` rows of the result and `keys` rows of v. Each saved
-    array takes a multiple of 64 bytes."""
-    info = kernel._gradient_info()
-    size = 8 if kernel.dtype == "f64" else 4
-    line = 64 // size
-    of_keys = info["saved_bytes_a_key"] // size * keys
-    return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line) + (of_keys + line - 1) // line * line
 
 
 def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
@@ -108,13 +29,16 @@ def _seed_in_key(kernel: Kernel, seed: Optional[int]) -> Any:
 def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: Optional[int],
            rows_first: bool = False) -> Optional[_Key]:
     """Returns a key for a call with plain tensors (key_of_tensors)."""
-    return key_of_tensors(kernel, q, k, v, given, True, seed if seed is None else _seed_in_key(kernel, seed),
-                          torch.get_num_threads(), rows_first)
+    return key_of_tensors(kernel, q, k, v, given, True, _seed_in_key(kernel, seed), torch.get_num_threads(), rows_first)
 
 
 def known(key: _Key) -> Any:
     """Returns the call with this key. Returns None if it has not been made."""
     return _calls().known(key)
+
+
+def detached(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
 
 
 _numbers = itertools.count()
@@ -167,7 +91,7 @@ class _Attend(torch.autograd.Function):
 def _without_tensors(given: Mapping[str, Any]) -> Tuple[Mapping[str, Any], Sequence[str]]:
     """Returns the parameters with None in place of tensors, and the names of the tensors."""
     names = [name for name, value in given.items() if isinstance(value, Tensor)]
-    return {name: None if isinstance(value, Tensor) else value for name, value in given.items()}, names
+    return {**given, **dict.fromkeys(names)}, names
 
 
 def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
@@ -179,23 +103,21 @@ def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
     way, seed, given, names, number = of
     q, k, v, out, saved, *tensors = kept
     wanted = tuple(needs)
+    learned = [p.name for p in way.kernel._with_gradients().learned] if names else []
     if names:
         given = {**given, **dict(zip(names, tensors))}
         of_tensors = dict(zip(names, wanted[3:]))
-        wanted = (*wanted[:3], *(of_tensors.get(p.name, False) for p in way.kernel._with_gradients().learned))
+        wanted = (*wanted[:3], *(of_tensors.get(name, False) for name in learned))
     if way.rows_first:
         out, dout = out.transpose(1, 2), dout.transpose(1, 2)
-    strides = dout.stride()
-    if strides[-1] != 1 and dout.shape[-1] > 1 or 0 in strides or dout.is_neg():
-        dout = dout.resolve_neg().contiguous()  # the gradient of a sum is an expanded tensor with stride 0
-        strides = dout.stride()
+    dout = rows_in_place(dout)
     inputs = q, k, v, out, dout
     again = None
     results: Any = None
     if torch.is_grad_enabled() or not is_undisturbed():
         results = _by_operator(way.kernel, seed, inputs, saved, given, wanted)
     else:
-        name = number, strides, wanted
+        name = number, dout.stride(), wanted
         again = _calls().known(name)
         if again is not None:
             try:
@@ -205,7 +127,7 @@ def _differentiate(of: Any, needs: Sequence[bool], kept: Sequence[Tensor],
         if results is None:
             results, again = _gradients(way.kernel, seed, name, inputs, saved, given, wanted)
     if names:
-        by_name = dict(zip((p.name for p in way.kernel._with_gradients().learned), results[3:]))
+        by_name = dict(zip(learned, results[3:]))
         results = [*results[:3], *(by_name.get(name) for name in names)]
     if way.rows_first:
         out, dout = out.transpose(1, 2), dout.transpose(1, 2)
@@ -240,14 +162,12 @@ if library is not None:
 def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Tensor, k: Tensor,
                   v: Tensor) -> Tuple[Tensor, Tensor, Any]:
     """Makes a call that is not known, and keeps it. Returns its result, the saved values, and the call or None."""
-    kernel, again, heads = way.kernel, None, heads_of_result(q, None if way.kernel.values_are_keys else v)
-    binding = kernel._with_gradients()
-    sums = torch.float64 if kernel.dtype == "f64" else torch.float32
-    saved = torch.zeros(saved_size(kernel, q.shape[0] * heads * q.shape[2], rows_of(v)), dtype=sums)
-    detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
-    out = q.new_empty(q.shape[0], q.shape[2], heads, kernel.value_dim) if way.rows_first else None
+    kernel, again, binding = way.kernel, None, way.kernel._with_gradients()
+    saved = torch.zeros(kernel._saved_size(q, v), dtype=sums_of(kernel))
+    batch, heads, rows = kernel._axes(q, v)
+    out = q.new_empty(batch, rows, heads, kernel.value_dim) if way.rows_first else None
     made, call, target = binding._forward(
-        q.detach(), k.detach(), v.detach(), detached, seed, None if out is None else out.transpose(1, 2),
+        q.detach(), k.detach(), v.detach(), detached(given), seed, None if out is None else out.transpose(1, 2),
         torch.get_num_threads(), Kept(saved))
     if 0 not in target.shape and not call.copies:
         again = Attended(call, binding.forward_function, target, q, saved)
@@ -265,12 +185,9 @@ def _by_operator(kernel: Kernel, seed: Optional[int], inputs: Tuple[Tensor, ...]
                  given: Mapping[str, Any], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
     """Does the same as _gradients for create_graph=True and vmap. The operator reports second derivatives as an
     error."""
-    from .torch import _as_tensors, _backward
-
     q, k, v, out, dout = inputs
-    parameters, tables = _as_tensors(kernel, [given.get(p.name) for p in kernel.parameters])
-    each = iter(_backward(kernel._text, dout, q, k, v, out, saved, parameters, tables, None, seed, list(wanted), None))
-    return [next(each) if is_wanted else None for is_wanted in wanted]
+    parameters, tables = as_tensors(kernel, [given.get(p.name) for p in kernel.parameters])
+    return backward(Call(kernel._text, q, k, v, parameters, tables, None, seed, True, None), out, saved, dout, wanted)
 
 
 class Backward(_Again):
@@ -278,7 +195,7 @@ class Backward(_Again):
 
     def __init__(self, call: Any, function: Any, like: Tensor, gradients: Any, wanted: Sequence[bool]) -> None:
         super().__init__(call, function, like)
-        self.wanted, self.unaligned, self.empty = wanted[:3], like.element_size() - 1, _empty
+        self.wanted, self.unaligned = wanted[:3], like.element_size() - 1
         self.learned = [(p.name, p.dtype) if is_wanted else None
                         for p, is_wanted in zip(call.binding.learned, wanted[3:])]
         self.of_learned, self.addresses = gradients, ctypes.addressof(gradients) if self.learned else None
@@ -286,30 +203,23 @@ class Backward(_Again):
     def call(self, inputs: Tuple[Tensor, ...], saved: Tensor, given: Mapping[str, Any],
              seed: Optional[int]) -> List[Optional[Tensor]]:
         """`inputs` are q, k, v, out and dout. Returns the gradients with respect to q, k, v and learned parameters."""
-        q, k, v, out, dout = inputs
-        (of_q, of_k, of_v), learned = self.wanted, self.learned
-        dq, dk, dv = (self.empty(a) if is_wanted else None for a, is_wanted in ((q, of_q), (k, of_k), (v, of_v)))
-        results = [dq, dk, dv]
-        at_q, at_k, at_v, at_out, at_dout = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr(), dout.data_ptr()
-        if (at_q | at_k | at_v | at_out | at_dout) & self.unaligned:
+        results = [_empty(a) if is_wanted else None for a, is_wanted in zip(inputs, self.wanted)]
+        places = [a.data_ptr() for a in inputs]
+        if any(at & self.unaligned for at in places):
             self.refuse("an array")
         if given:
             self.fill(given)
-        for number, of in enumerate(learned):
+        for number, of in enumerate(self.learned):
             made = None
             if of is not None:
                 like = given[of[0]]
-                made = torch.empty_like(like, dtype=_tensors.gradient_dtype(of[1], like), memory_format=_contiguous)
+                made = torch.empty_like(like, dtype=gradient_dtype(of[1], like), memory_format=torch.contiguous_format)
             self.of_learned[number] = None if made is None else made.data_ptr()
             results.append(made)
         if seed is not None:
             self.problem.seed = seed
         self.problem.saved = saved.data_ptr()
-        error = self.function(
-            self.problem_address, self.params, at_q, at_k, at_v, at_out, at_dout, None if dq is None else dq.data_ptr(),
-            None if dk is None else dk.data_ptr(), None if dv is None else dv.data_ptr(), self.addresses, self.room())
-        if error:
-            self.binding.check(error)
+        self.run(*places, *(None if a is None else a.data_ptr() for a in results[:3]), self.addresses)
         return results
 
 
@@ -317,7 +227,7 @@ def _empty(a: Tensor) -> Tensor:
     """Returns a new tensor for the gradient of a. Its axes are in the same order in memory, unless rows would not be
     contiguous."""
     made = torch.empty_like(a)
-    return made if made.stride(-1) == 1 else torch.empty_like(a, memory_format=_contiguous)
+    return made if made.stride(-1) == 1 else torch.empty_like(a, memory_format=torch.contiguous_format)
 
 
 def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Tensor, ...], saved: Tensor,
@@ -326,10 +236,9 @@ def _gradients(kernel: Kernel, seed: Optional[int], key: _Key, inputs: Tuple[Ten
     A gradient that is not wanted is None. The first element of the key is None if forward was not kept."""
     binding = kernel._with_gradients()
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
-    detached = {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
     targets = {name: _empty(a.detach()) for name, a in zip(binding.gradients[:3], inputs) if name in names}
     q, k, v, out, dout = (a.detach() for a in inputs)
-    result, call, gradients = binding._backward(q, k, v, out, dout, detached, seed, Kept(saved), names, targets,
+    result, call, gradients = binding._backward(q, k, v, out, dout, detached(given), seed, Kept(saved), names, targets,
                                                 torch.get_num_threads())
     made = None
     if key[0] is not None and not call.copies and not any(0 in a.shape for a in inputs):

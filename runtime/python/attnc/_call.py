@@ -8,9 +8,8 @@ import math
 import operator
 import os
 import threading
-import types
 import warnings
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
                       gradient_type, _is, _is_number, Misaligned, narrowed, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
@@ -29,10 +28,29 @@ statistics: [B, H, n_q], the denominator of each row, or its logarithm for a sof
     key"""
 
 
-Parameter = collections.namedtuple("Parameter", "name keyword dtype shape from_seed")
-Parameter.__doc__ = """A parameter, with members of struct attn_param.
+class Parameter(NamedTuple):
+    """An array that a kernel takes in addition to q, k and v.
 
-keyword: the name of its argument, features_wq for example"""
+    name: its name in the spec language, such as "features.wq"
+    keyword: its name as a keyword argument, such as "features_wq". It ends in "_" if Python or a function uses the plain
+        name: "threads_" for an array "threads"
+    dtype: "f32", "f64", "f16", "bf16", "i32" or "u8"
+    shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q",
+        "n_k"; "n_q/64" is the number of blocks of 64 queries, rounded up
+    from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
+    initial: the initial value of a learned parameter: "normal" (normal values / sqrt(first extent)), "zeros", "ones",
+        "identity", or "exponential" (element k is 1 / k!); None: the caller gives its values with each call"""
+
+    name: str
+    keyword: str
+    dtype: str
+    shape: tuple[int | str, ...]
+    from_seed: str | None
+    initial: str | None = None
+
+    @property
+    def is_learned(self) -> bool:
+        return not self.from_seed and self.dtype not in _INTEGERS
 
 
 def _gradients(fields: Sequence[str], values: Sequence[Any]) -> Any:
@@ -109,10 +127,10 @@ class Binding:
     with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
-                 parameters: Iterable[tuple[str, str, str, tuple[int | str, ...], bool]], remedy: str = "",
+                 parameters: Iterable[Iterable[Any]], remedy: str = "",
                  values_are_keys: bool = False, symbol: str | None = None) -> None:
         """name, version, dtype, head_dim, value_dim, values_are_keys: as in struct attn_kernel
-        parameters: for each, its name, keyword, dtype and shape, and whether it can be made from a seed
+        parameters: the members of each Parameter
         remedy: advice at the end of the message that the library has a different kernel
         symbol: the kernel's name in the library, if it has another name there
 
@@ -120,7 +138,7 @@ class Binding:
         self.name, self.version, self.dtype = name, version, dtype
         self.head_dim, self.value_dim, self.remedy = head_dim, value_dim, remedy
         self.parameters = tuple(Parameter(*p) for p in parameters)
-        self.learned = tuple(p for p in self.parameters if not p.from_seed and p.dtype not in _INTEGERS)
+        self.learned = tuple(p for p in self.parameters if p.is_learned)
         self.values_are_keys, self.symbol, self.openmp = values_are_keys, symbol or name, True
         of_parameters = ["d" + p.keyword for p in self.learned]
         self.gradients = ["dq", "dk", "dv", *of_parameters]  # the gradients of PyTorch's operators, which always take v
@@ -167,7 +185,7 @@ class Binding:
             # LLVM's OpenMP library has both functions. GNU's library has only the first.
             self.gnu = hasattr(library, "GOMP_parallel") and not hasattr(library, "__kmpc_fork_call")
             self.set_wait = getattr(library, "kmp_set_blocktime", None)
-            self.library = library
+            self.library, self.path = library, path
 
     # ---- functions that all kinds of calls use
 

@@ -211,6 +211,16 @@ class Source:
             raise type(error)(error.errno, error.strerror, path) from None
         return Source(os.path.basename(path), text, settings, os.path.dirname(path))
 
+    @staticmethod
+    def named(name: str) -> Source:
+        """Returns the source with this name()."""
+        operand, text, *settings = json.loads(name)
+        return Source(operand, text, tuple(settings))
+
+    def name(self) -> str:
+        """Returns a text that says all but the folder and options."""
+        return json.dumps([self.operand, self.text, *self.settings])
+
     def with_settings(self, *more: str) -> Source:
         return dataclasses.replace(self, settings=self.settings + more)
 

@@ -18,8 +18,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ._kernel import _Declared
-from .torch import _NARROW
+from ._formula import Declared
+from ._operators import _NARROW
 
 _INT32 = torch.iinfo(torch.int32)
 _HERE = (os.path.dirname(os.path.abspath(__file__)), os.path.dirname(torch.__file__))
@@ -309,7 +309,7 @@ class _Trace(TorchFunctionMode):
         source = array if _kind(array.tensor.dtype) == "int" else None
         return Symbol(self, array.name + subscripts, array.tensor.dtype, *array.ends, source=source)
 
-    def declared(self) -> tuple[_Declared, ...]:
+    def declared(self) -> tuple[Declared, ...]:
         """Returns the arrays as a spec declares them. An axis with the subscript of a position gets the name of its
         size, so that one kernel serves all sizes."""
         made = []
@@ -339,7 +339,7 @@ class _Trace(TorchFunctionMode):
     def score(self) -> Symbol:
         return Symbol(self, "@s@", self.score_dtype)
 
-    def mask(self, hidden: str, seen: str, s: str, declared: Sequence[_Declared]) -> Any:
+    def mask(self, hidden: str, seen: str, s: str, declared: Sequence[Declared]) -> Any:
         """Returns the mask of a spec for the condition that hides a pair and the one that shows it. s: the C text of the
         score. Conditions on scores and real arrays are separate, because tiles are skipped by the others alone."""
         reals = re.compile(r"@s@|\b(?:%s)\b" % "|".join(["@", *(name for name, _, kind in declared if kind not in ("int", "bool"))]))
@@ -353,7 +353,7 @@ class _Trace(TorchFunctionMode):
                 masks.append({"expr": self.text(text, declared, s)})
         return {"all": masks} if len(masks) > 1 else masks[0]["expr"] if masks else None
 
-    def text(self, formula: str, declared: Sequence[_Declared], s: str) -> str:
+    def text(self, formula: str, declared: Sequence[Declared], s: str) -> str:
         if len(formula) > _LONGEST:
             raise Untranslatable(f"flex_attention cannot compile a formula whose text has {len(formula)} bytes; that of a "
                                  f"kernel has at most {_LONGEST}. A value that is used twice is written twice")
@@ -363,7 +363,7 @@ class _Trace(TorchFunctionMode):
             return "row" if shapes[match[1]][int(match[2])] == "Nq" else self.row
         return re.sub(r"@(\w+)\.(\d+)@", subscript, formula).replace("@s@", s)
 
-    def arrays(self, declared: Sequence[_Declared]) -> dict[str, Tensor]:
+    def arrays(self, declared: Sequence[Declared]) -> dict[str, Tensor]:
         """Returns the tensors that the kernel reads."""
         kinds = {"bool": torch.bool, "int": torch.int32, "real": self.score_dtype}
         made, narrowed = {}, self.narrowed()

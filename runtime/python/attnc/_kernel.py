@@ -2,23 +2,18 @@
 from __future__ import annotations
 
 import concurrent.futures
-import dataclasses
 import html
-import importlib
-import json
 import math
 import os
-import re
 import shutil
 import subprocess
-import sys
 import threading
 import zlib
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ._array import AnyArray, Array, Gradients
-from ._arrays import _HALVES, _is, _is_number
-from ._call import Binding, MaskTiles, Outputs, check_threads, tiles_without_kernel
+from ._arrays import _is, heads_of_result
+from ._call import Binding, MaskTiles, Outputs, Parameter, check_threads, tiles_without_kernel
 from ._compiler import progress, Source, Spec, SpecError
 from ._pages import page_bytes, Pages
 from ._repeat import Saved
@@ -28,38 +23,14 @@ from ._stored import Stored
 _LETTERS = {"batch": "B", "heads": "H", "kv_heads": "G"}
 _FLOATS = {"float32": "f32", "float64": "f64", "float16": "f16", "bfloat16": "bf16"}
 
-
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """An array that a kernel takes in addition to q, k and v.
-
-    name: its name in the spec language, such as "features.wq"
-    keyword: its name as a keyword argument, such as "features_wq". It ends in "_" if Python or a function uses the plain
-        name: "threads_" for an array "threads"
-    dtype: "f32", "f64", "f16", "bf16", "i32" or "u8"
-    shape: numbers, and names of sizes of a call: "B" batch, "H" heads of q, "G" heads of k and v, "n_q",
-        "n_k"; "n_q/64" is the number of blocks of 64 queries, rounded up
-    from_seed: how it is generated from a seed, "normal" or "orthogonal"; None: it is not generated
-    initial: the initial value of a learned parameter: "normal" (normal values / sqrt(first extent)), "zeros", "ones",
-        "identity", or "exponential" (element k is 1 / k!); None: the caller gives its values with each call
-    """
-
-    name: str
-    keyword: str
-    dtype: str
-    shape: tuple[int | str, ...]
-    from_seed: str | None
-    initial: str | None
+# The modules above this one that call kernels with arrays of a framework, by its name. attnc/__init__.py fills it in.
+doors: dict[str, Callable[[], Any]] = {}
+_torch: Any = None  # that of PyTorch, once it is imported
 
 
-_torch: Any = None  # the module attnc.torch, once it is imported
-
-
-def _bridge() -> Any:
-    """Returns the module attnc.torch."""
-    if _torch is None:
-        importlib.import_module(".torch", __package__)
-    return _torch
+def of_tensors() -> Any:
+    """Returns the module that calls kernels with tensors."""
+    return _torch or doors["torch"]()
 
 
 class Kernel:
@@ -69,12 +40,7 @@ class Kernel:
     _info: dict[str, Any]
     _binding: Binding
     _lock: threading.Lock
-    _differentiable: list[tuple[Binding, dict[str, Any]]]
-    _decoding: list[Binding]
-    _counting: list[Binding]
-    _ranked: list[Binding]
-    _ring: list[Binding | None]
-    _chain: list[Binding | None]
+    _variants: dict[tuple[str, ...], Any]  # by entry points
     _records: tuple[list[Any], list[Any]]  # of calls with PyTorch's tensors (_tensors.py), and with rows before heads
     _text: str
     _keywords: dict[str, str]
@@ -88,15 +54,12 @@ class Kernel:
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
         self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
-                             _differentiable=[], _decoding=[], _counting=[], _ranked=[], _ring=[], _chain=[],
-                             _records=([], []),
+                             _variants={}, _records=([], []),
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
-                             _text=json.dumps([source.operand, source.text, *source.settings]))
+                             _text=source.name())
         self.__dict__["_binding"] = self._bind(info)
-        if info["gradients"] is not None:
-            self._differentiable.append((self._binding, info))
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"kernels are immutable: {name} cannot be set")
@@ -114,101 +77,76 @@ class Kernel:
         return f"<attnc.Kernel {self.name}: {', '.join(words)}>"
 
     def _bind(self, info: Mapping[str, Any]) -> Binding:
-        binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"],
-                          [(p.name, p.keyword, p.dtype, p.shape, p.from_seed is not None) for p in self.parameters],
+        binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"], self.parameters,
                           values_are_keys=info["values"] == "keys", symbol=info["symbol"])
         binding.own_seed = self._own_seed
         binding.load(info["library"])
         return binding
 
-    def _with_gradients(self) -> Binding:
-        """Returns this kernel compiled with gradients. Compiles it at the first call."""
-        if not self._differentiable:
+    def _variant(self, *entries: str) -> tuple[Binding, dict[str, Any]]:
+        """Returns this kernel compiled with these entry points besides forward, and the contents of NAME.json. Compiles it
+        at the first call. Raises SpecError if the spec cannot have them."""
+        made = self._variants.get(entries)
+        if made is None:
             with self._lock:
-                if not self._differentiable:
-                    info = self._source.with_settings("emit=[forward, backward]").description()
-                    self._differentiable.append((self._bind(info), info))
-        return self._differentiable[0][0]
+                made = self._variants.get(entries)
+                if made is None:
+                    try:
+                        info = self._source.with_settings(f"emit=[{', '.join(['forward', *entries])}]").description()
+                        made = self._bind(info), info
+                    except SpecError as error:
+                        made = error
+                    self._variants[entries] = made
+        if isinstance(made, SpecError):
+            raise made.with_traceback(None)
+        return made
+
+    def _with_gradients(self) -> Binding:
+        return self._binding if self._info["gradients"] is not None else self._variant("backward")[0]
 
     def _with_state(self) -> Binding:
-        """Returns this kernel compiled with a state. Compiles it at the first call."""
-        with self._lock:
-            if not self._decoding:
-                has = bool(self._binding.kernel.state)
-                statistics = ", statistics" if self._binding.kernel.merge else ""
-                self._decoding.append(self._binding if has else self._bind(
-                    self._source.with_settings(f"emit=[forward, decode{statistics}]").description()))
-        return self._decoding[0]
+        kernel = self._binding.kernel
+        return self._binding if kernel.state else self._variant("decode", *["statistics"] * bool(kernel.merge))[0]
 
     def _with_statistics(self) -> Binding:
-        """Returns this kernel compiled with statistics. Compiles it at the first call."""
-        with self._lock:
-            if not self._counting:
-                has = bool(self._binding.kernel.merge)
-                self._counting.append(self._binding if has else self._bind(
-                    self._source.with_settings("emit=[forward, statistics]").description()))
-        return self._counting[0]
+        return self._binding if self._binding.kernel.merge else self._variant("statistics")[0]
 
     def _with_ranks(self) -> Binding:
-        """Returns this kernel compiled for ContextParallel: a linear form with a state, or another one with statistics.
-        Compiles it at the first call."""
-        with self._lock:
-            if not self._ranked:
-                words = ["decode", "statistics"] if "linear" in self._info["algorithm"]["forms"] else ["statistics"]
-                self._ranked.append(self._with_one_of(words))
-        return self._ranked[0]
-
-    def _with_ring(self) -> Binding | None:
-        """Returns this kernel compiled for attn_ranks_backward, with gradients and statistics. Returns None if that
-        function does not serve it. Compiles it at the first call."""
-        if self._with_ranks().has_sums():
-            return None
-        with self._lock:
-            if not self._ring:
-                try:
-                    made = self._bind(self._source.with_settings("emit=[forward, backward, statistics]").description())
-                except SpecError:
-                    self._ring.append(None)
-                else:
-                    travels = (made.kernel.saved_power or made.is_undivided()) and made.kernel.period > 0
-                    self._ring.append(made if travels or made.has_key_sums() else None)
-        return self._ring[0]
-
-    def _with_chain(self) -> Binding | None:
-        """Returns this kernel compiled for attn_ranks_backward, with gradients and a state of sums. Returns None if that
-        function does not serve it. Compiles it at the first call."""
-        if not self._with_ranks().has_sums():
-            return None
-        with self._lock:
-            if not self._chain:
-                try:
-                    made = self._bind(self._source.with_settings("emit=[forward, backward, decode]").description())
-                except SpecError:
-                    self._chain.append(None)
-                else:
-                    self._chain.append(made if made.kernel.add_outer_sums else None)
-        return self._chain[0]
-
-    def _with_one_of(self, words: Sequence[str]) -> Binding:
-        """Returns this kernel compiled with the first of these functions that its spec allows."""
-        for word in words[:-1]:
+        """Returns this kernel compiled for ContextParallel: a linear form with a state, or another one with statistics."""
+        if "linear" in self._info["algorithm"]["forms"]:
             try:
-                made = self._bind(self._source.with_settings(f"emit=[forward, {word}]").description())
-            except SpecError:  # the message for the last word is raised
-                continue
-            if made.has_sums():
-                return made
-        return self._bind(self._source.with_settings(f"emit=[forward, {words[-1]}]").description())
+                made, _ = self._variant("decode")
+                if made.has_sums():
+                    return made
+            except SpecError:  # the message about statistics is raised
+                pass
+        return self._variant("statistics")[0]
 
-    def _gradient_info(self) -> dict[str, Any]:
-        """Returns the member `gradients` of NAME.json."""
-        self._with_gradients()
-        gradients: dict[str, Any] = self._differentiable[0][1]["gradients"]
-        return gradients
+    def _with_rank_gradients(self) -> Binding | None:
+        """Returns this kernel compiled for attn_ranks_backward: with statistics, or of a linear form with a state of sums.
+        Returns None if that function does not serve it."""
+        has_sums = self._with_ranks().has_sums()
+        try:
+            made, _ = self._variant("backward", "decode" if has_sums else "statistics")
+        except SpecError:
+            return None
+        if has_sums:
+            return made if made.kernel.add_outer_sums else None
+        travels = (made.kernel.saved_power or made.is_undivided()) and made.kernel.period > 0
+        return made if travels or made.has_key_sums() else None
 
-    def _gradient_library(self) -> str:
-        self._with_gradients()
-        return str(self._differentiable[0][1]["library"])
+    def _axes(self, q: Any, v: Any) -> tuple[Any, Any, Any]:
+        """Returns the axes of the result, other than the last one."""
+        return q.shape[0], heads_of_result(q, None if self.values_are_keys else v), q.shape[2]
+
+    def _saved_size(self, q: Any, v: Any) -> Any:
+        """Returns the number of elements that forward saves for backward. Each saved array takes a multiple of 64 bytes."""
+        info = (self._info if self._info["gradients"] is not None else self._variant("backward")[1])["gradients"]
+        size = 8 if self.dtype == "f64" else 4
+        line = 64 // size
+        batch, heads, rows = self._axes(q, v)
+        rows, of_keys = batch * heads * rows, info["saved_bytes_a_key"] // size * v.shape[0] * v.shape[1] * v.shape[2]
+        return info["saved_bytes_a_row"] // size * ((rows + line - 1) // line * line) + (of_keys + line - 1) // line * line
 
     def _tangent(self) -> Kernel:
         """Returns the kernel of the tangent of this kernel's output. Compiles it at the first call."""
@@ -446,18 +384,13 @@ class Kernel:
                                  "'emit: [forward, backward, statistics]'")
             count = 0
             if _is(q, "torch", "Tensor"):
-                from . import _autograd
-
-                _autograd.refuse_parallel("statistics=")
-                count = sys.modules["torch"].get_num_threads()
+                count = of_tensors().threads_alone("statistics=")
             made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
         elif _torch is not None and isinstance(q, _torch.Tensor) or _is(q, "torch", "Tensor"):
-            made = _bridge().call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
+            made = of_tensors().call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
         elif _is(q, "jax", "Array"):
-            from . import jax as bridge_jax
-
-            made = bridge_jax.call(self, *arrays, self._seed(seed), out, threads, given, query_start)
+            made = doors["jax"]().call(self, *arrays, self._seed(seed), out, threads, given, query_start)
         else:
             if saved is not None:
                 binding = self._with_gradients()
@@ -664,224 +597,3 @@ def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]],
     lock = threading.Lock()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(make, sources))
-
-
-def _sole_subscripts(text: str, name: str) -> tuple[str, ...]:
-    """Returns for each axis of the array the subscript in all its uses, or "" if they differ. Example: ("h", "i - j")
-    for `name[h][i - j]`."""
-    found = []
-    for match in re.finditer(rf"\b{re.escape(name)}\b", text):
-        at, words = match.end(), []
-        while (opening := re.match(r"\s*\[", text[at:])) is not None:
-            begin = at = at + opening.end()
-            depth = 1
-            while depth and at < len(text):
-                depth += {"[": 1, "]": -1}.get(text[at], 0)
-                at += 1
-            words.append(text[begin:at - 1].strip())
-        found.append(words)
-    return tuple(words[0] if len(set(words)) == 1 else "" for words in zip(*found))
-
-
-_Declared = tuple[str, tuple["int | str", ...], str]  # name, shape and type of an array in a spec
-
-
-def _type_of(array: Any, in_mask: bool) -> str:
-    """Returns the type of an array in a spec. A number is real, and real numbers of 16 bits stay. In a mask, integers
-    stay."""
-    if _is_number(array):
-        return "int" if in_mask and not isinstance(array, float) else "real"
-    dtype = str(array.dtype).removeprefix("torch.")
-    return _FLOATS[dtype] if _FLOATS.get(dtype) in _HALVES else (
-        "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith(("int", "uint")) else "real")
-
-
-def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[_Declared, ...]:
-    """Returns arrays as a spec declares them. If an axis always has the subscript b, h, g, j or row, its size is a
-    size of the problem. So one kernel serves all problems."""
-    names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
-             "row": ("Nq", q.shape[2])}
-    made, text = [], f"{formula} {mask}"
-    for name, array in arrays.items():
-        shape: list[int | str] = [] if _is_number(array) else [int(n) for n in array.shape]
-        for axis, word in enumerate(_sole_subscripts(text, name)[:len(shape)]):
-            symbol, size = names.get(word, ("", 0))
-            if symbol and size == shape[axis] and symbol not in shape:
-                shape[axis] = symbol
-        made.append((name, tuple(shape), _type_of(array, re.search(rf"\b{name}\b", mask) is not None)))
-    return tuple(made)
-
-
-def _of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
-                dropout: float, arrays: tuple[_Declared, ...], head_dim: int, value_dim: int,
-                dtype: str, scaled: bool = False) -> Kernel:
-    """Returns the kernel for arguments of attention(). `arrays` has the names, shapes and types of arrays. If `scaled`,
-    the logit has its own scale."""
-    key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype, scaled)
-    made = _formulas.get(key)
-    if made is None:
-        spec: dict[str, Any] = {
-            "similarity": {"custom": {"weight": weight}} if weight is not None
-                          else {"softmax": {**({"scale": 1} if scaled else {}), "modify": score}} if score is not None
-                          else "softmax",
-            "shape": {"head_dim": head_dim, "value_dim": value_dim}, "dtype": dtype}
-        if mask is not None:
-            spec["mask"] = mask if not isinstance(mask, str) or mask.isidentifier() else {"expr": mask}
-        if normalize is not None:
-            spec["normalize"] = normalize
-        if algorithm is not None:
-            spec["algorithm"] = algorithm
-        if arrays:
-            spec["arrays"] = {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays}
-        if dropout:
-            spec["dropout"] = dropout
-        # In Python 1/8 is 0.125, but in formulas 1/8 is 0 as in C. The option makes it an error.
-        source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
-        made = _formulas[key] = _of_source(source)
-    return made
-
-
-_formulas: dict[Any, Kernel] = {}
-
-
-def _element(name: str, array: Any, sizes: Sequence[int]) -> str:
-    """Returns the element of a given mask for a query and a key, such as "mask[b][0][row][j]".
-
-    sizes: of the axes that the mask is broadcast to, [batch, heads, n_q, n_k]"""
-    shape = [int(n) for n in array.shape]
-    of_shape = sizes[len(sizes) - len(shape):]
-    if len(shape) > len(sizes) or any(n not in (1, size) for n, size in zip(shape, of_shape)):
-        raise ValueError(f"{name} has shape {shape}, which cannot be broadcast to {list(sizes)}, "
-                         "[batch, heads, queries, keys]")
-    words = ("b", "h", "row", "j")[len(sizes) - len(shape):]
-    return name + "".join(f"[{0 if n == 1 else word}]" for n, word in zip(shape, words))
-
-
-def _with_dtype(array: Any, dtype: str) -> Any:
-    """Returns an array of NumPy, PyTorch or JAX in another type."""
-    if _is(array, "torch", "Tensor"):
-        return array.to(getattr(sys.modules["torch"], dtype))
-    return array.astype(dtype)
-
-
-def _with_mask(mask: Any, rule: Any, score: str, given: dict[str, Any], q: Any, k: Any, v: Any) -> tuple[Any, str]:
-    """Adds a given mask to the arrays of a call. Returns the spec's mask, which is that and `rule`, and the logit."""
-    dtype = str(getattr(mask, "dtype", "")).removeprefix("torch.")
-    if not hasattr(mask, "shape") or dtype not in ("bool", "uint8", *_FLOATS):
-        raise TypeError(f"mask is {dtype or 'a ' + type(mask).__name__}; expected an array of bool, True where a query "
-                        "sees a key, or of real numbers, which are added to the logits")
-    sizes = q.shape[0], max(q.shape[1], v.shape[1]), q.shape[2], k.shape[2]
-    given["mask"], element = mask, _element("mask", mask, sizes)
-    if dtype in _FLOATS:
-        wide = str(q.dtype).removeprefix("torch.") == "float64"
-        if wide != (dtype == "float64"):
-            given["mask"] = _with_dtype(mask, "float64" if wide else "float32")
-        score, element = f"({score}) + {element}", f"{element} != -INFINITY"
-    own = {"expr": element}
-    if rule is None:
-        return own, score
-    return {"all": [rule if not isinstance(rule, str) or rule.isidentifier() else {"expr": rule}, own]}, score
-
-
-def _check_attention(q: Any, k: Any, v: Any) -> str:
-    """Checks the arguments q, k and v of attention(). Returns the name of their dtype."""
-    for name, array in zip("qkv", (q, k, v)):
-        shape = getattr(array, "shape", None)
-        if array is None or shape is None:
-            says = "missing" if array is None else f"a {type(array).__name__}"
-            raise TypeError(f"{name} is {says}; expected an array [batch, heads, positions, size]")
-        if len(shape) != 4:
-            raise ValueError(f"{name} has shape {list(shape)}; expected 4 axes, [batch, heads, positions, size]")
-    dtype = str(q.dtype).removeprefix("torch.")
-    if dtype not in _FLOATS:
-        raise TypeError(f"q is {dtype}; attention takes {', '.join(_FLOATS)}")
-    return dtype
-
-
-def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_mask: Array | None = None,
-              dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | Array | None = None,
-              weight: str | None = None, score: str | None = None,
-              mask: str | Mapping[str, Any] | Array | None = None, normalize: str | Mapping[str, Any] | None = None,
-              algorithm: str | None = None, arrays: Mapping[str, Array | float] | None = None, dropout: float = 0.0,
-              seed: int | None = None, out: Array | None = None,
-              threads: int | None = None) -> AnyArray:
-    """Attention from a formula, compiled at the first call.
-
-    q, k, v: as for a kernel, [batch, heads, positions, size]; they determine head sizes and dtype
-    weight: the weight of a key for a query, such as "(1 + s) * (1 + s)". It is a C expression in s (the inner product
-        of query and key), i and j (the positions of query and key) and h (the head). 1/8 is an error, because it is 0
-        in C: write 1.0/8
-    score: the logit of softmax, such as "s - 0.1 * (i - j)": a C expression in s (the inner product times `scale`),
-        i, j and h
-    scale: a number, or an array of one. The default is 1 / sqrt(D). One kernel serves all other numbers
-    mask: the keys that a query sees: a C expression such as "j <= i && i - j < 256", a word of the spec language
-        ("causal"), or a dictionary like its YAML ({"window": {"left": 255}}). Or an array, as attn_mask
-    attn_mask, dropout_p, is_causal: as PyTorch's scaled_dot_product_attention takes them. An array attn_mask is
-        broadcast to [batch, heads, queries, keys]. If it is bool, a query sees the keys for which it is True. Other
-        numbers are added to the logits, and -inf hides a key. With is_causal, query i sees the keys up to i, both counted from the first.
-        mask="causal" counts from the last query and key, which differs only if there are more keys than queries
-    normalize: "sum" (the default), "none", or {"sum_plus": c}
-    algorithm: "auto", "quadratic" or "linear"
-    arrays: numbers and arrays that `weight`, `score` or `mask` reads, by name: score="s + table[h][i - j + 127]",
-        arrays={"table": table}; mask="seen[b][row][j]", arrays={"seen": seen}. Arrays of numbers are float32, float16 or
-        bfloat16 (float64 with float64 q), integers of any type (a kernel reads int32), and a given mask bool. A subscript
-        beyond an end reads the element at that end. PyTorch computes gradients with respect to them. Another number of
-        elements along an axis compiles another kernel, unless the subscript is always h, j, b, g or row. A number, as in arrays={"slope": 0.1} for "s - slope * i", is given with
-        each call: another number needs no other kernel
-    dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same
-        seed drops the same weights in every call. Each probability has its own kernel
-    seed: the seed of dropout, an integer below 2**63 for tensors, below 2**64 for other arrays
-    out, threads: as for a kernel
-
-    Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
-    if weight is not None and score is not None:
-        raise TypeError("weight and score cannot be given together: a weight is used as it is, a score is the logit of softmax")
-    if dropout and dropout_p:
-        raise TypeError("dropout and dropout_p are the same; expected one of them")
-    dropout = dropout or dropout_p
-    if dropout and seed is None:
-        raise TypeError("dropout needs seed=, a new number for each call")
-    if seed is not None and not dropout:
-        raise TypeError("seed is the seed of dropout, so it needs dropout=")
-    inputs: tuple[Any, Any, Any] = q, k, v
-    dtype = _check_attention(*inputs)
-    head_dim = int(inputs[0].shape[3])
-    given: dict[str, Any] = dict(arrays or {})
-    for name, array in given.items():
-        if not _is_number(array) and not hasattr(array, "shape"):
-            raise TypeError(f"arrays: {name} is a {type(array).__name__}; expected an array or a number")
-    rule: Any = mask
-    if mask is not None and not isinstance(mask, (str, Mapping)):
-        if attn_mask is not None:
-            raise TypeError("mask and attn_mask are both arrays; expected one of them")
-        rule, attn_mask = None, mask
-    if is_causal:
-        if rule is not None:
-            raise TypeError("mask and is_causal are given; expected one of them, or {'all': ['causal', …]} as mask")
-        rule = "causal" if inputs[0].shape[2] == inputs[1].shape[2] else "j <= row"
-    number: Any = scale if _is_number(scale) else None
-    scaled = scale is not None and (number is None or float(number) != head_dim ** -0.5)
-    adds = str(getattr(attn_mask, "dtype", "")).removeprefix("torch.") in _FLOATS
-    for name, there in ("scale", scaled), ("mask", attn_mask is not None):
-        if there and name in given:
-            raise TypeError(f"arrays has {name!r}, which is a name of attention() itself; expected another name")
-        if weight is not None and there and (name == "scale" or adds):
-            raise TypeError(f"{name} is for logits, and a weight has none: write it in the weight, with its values in "
-                            "arrays=")
-    if scaled:
-        given["scale"], score = scale, re.sub(r"\bs\b", "(s * scale)", score or "s")
-    if attn_mask is not None:
-        rule, logit = _with_mask(attn_mask, rule, score or "s", given, *inputs)
-        score = logit if score is not None or logit != "s" else None
-    declared = _declared(weight or score or "", str(rule or ""), given, *inputs[:2])
-    # torch.compile has a symbol for the default number, so the constant 0.0 is used
-    formula = (weight, score, rule, normalize, algorithm, dropout if dropout else 0.0, declared,
-               head_dim, int(inputs[2].shape[3]), _FLOATS[dtype], scaled)
-    made: AnyArray
-    if _is(q, "torch", "Tensor"):
-        from . import torch as bridge
-
-        made = bridge.call_formula(formula, *inputs, given, seed, out, threads)  # type: ignore[assignment]
-    else:
-        made = _of_formula(*formula)._with_arrays(inputs, given, seed, out, threads)
-    return made

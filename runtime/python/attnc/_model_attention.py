@@ -2,51 +2,33 @@
 from __future__ import annotations
 
 import functools
-import json
 import warnings
 from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import torch
 from torch import Tensor
 
-from ._autograd import is_traced
 from ._compiler import Source
+from ._context import cached_constant, constant_size, is_eager, is_traced
 from ._kernel import Kernel
 from ._model_call import again, noted, run, run_differentiable
 from ._model_mask import bounded, FAR, Mask
+from ._operators import _NARROW, _WORDS, as_tensor, drawn_seed, forward, kernel_of, names_of
 from ._traits import _Axes, Traits, spec_of
-from .torch import _NARROW, _WORDS, _constant, _constant_size, _forward, _is_eager, _kernel_of, drawn_seed
 
 
-@functools.lru_cache(maxsize=None)
-def _known_text(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> str:
-    source = Source.of(spec_of(traits, head_dim, value_dim, dtype))
-    return json.dumps([source.operand, source.text, *source.settings])
-
-
+@cached_constant
 def _text(traits: Tuple[Any, ...], head_dim: int, value_dim: int, dtype: str) -> str:
-    """Returns the text that names a kernel (torch.py)."""
-    return _known_text(Traits(*traits), head_dim, value_dim, dtype)
-
-
-@functools.lru_cache(maxsize=None)
-def _known_names(text: str) -> Tuple[str, ...]:
-    return tuple(p.name for p in _kernel_of(text).parameters)
-
-
-def _names(text: str) -> Tuple[str, ...]:
-    return _known_names(text)
+    """Returns the text that names a kernel (_operators.py)."""
+    return Source.of(spec_of(Traits(*traits), head_dim, value_dim, dtype)).name()
 
 
 @functools.lru_cache(maxsize=None)
 def _kernel_for(traits: Traits, head_dim: int, value_dim: int, dtype: torch.dtype) -> Tuple[Kernel, Tuple[str, ...]]:
     """Returns the kernel for calls outside graphs, and the names of its arrays."""
-    text = _known_text(traits, head_dim, value_dim, _WORDS[dtype])
-    return _kernel_of(text), _known_names(text)
+    text = _text(tuple(traits), head_dim, value_dim, _WORDS[dtype])
+    return kernel_of(text), names_of(text)
 
-
-_constant(_text)
-_constant(_names)
 
 # ---- calls
 
@@ -181,7 +163,7 @@ def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, wishes: _Wis
         return None
     sink, bias = wishes.sink, wishes.bias
     if bias is not None and (plan.bias is not bias or plan.version is None or plan.version != _version(bias)):
-        if plan.extra is None or not _is_eager(bias) or torch.is_grad_enabled() and bias.requires_grad:
+        if plan.extra is None or not is_eager(bias) or torch.is_grad_enabled() and bias.requires_grad:
             return None
         extra = _Extra.of(query, mask.n_k, bias)
         if extra[1:] != plan.extra[1:]:
@@ -234,7 +216,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
     if noted() is None and not is_traced():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
-        if _is_eager(*tensors):
+        if is_eager(*tensors):
             kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
             given = {name: numbers[name] for name in names}
             made: Optional[Tensor]
@@ -247,7 +229,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
                         kernel, given, added, position_bias, _version(position_bias))
             if made is not None:
                 return made, None
-    text = _text(tuple(traits), _constant_size(query.shape[3]), _constant_size(value.shape[3]), _WORDS[query.dtype])
+    text = _text(tuple(traits), constant_size(query.shape[3]), constant_size(value.shape[3]), _WORDS[query.dtype])
     return _call(text, query, key, value, numbers, dropout > 0), None
 
 
@@ -257,13 +239,7 @@ def _call(text: str, query: Tensor, key: Tensor, value: Tensor, numbers: Dict[st
     if found is not None:
         found.add((text, query.requires_grad or key.requires_grad or value.requires_grad, True))
         return query.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[3])
-    names, drawn = _names(text), drawn_seed() if drops else None
-    tensors = [query, key, value, *(a for a in numbers.values() if isinstance(a, Tensor))]
-    differentiable = torch.is_grad_enabled() and any(a.requires_grad for a in tensors)
-    given = [_as_tensor(numbers[name], _real(query) if name in ("scale", "cap") else torch.int32) for name in names]
-    made: Tensor = _forward(text, query, key, value, given, [], None, None, differentiable, drawn)[0]
-    return made.transpose(1, 2).contiguous()
-
-
-def _as_tensor(value: Any, dtype: torch.dtype) -> Tensor:
-    return value if isinstance(value, Tensor) else torch.tensor(value, dtype=dtype, device="cpu")
+    real = _WORDS[_real(query)]
+    given = [as_tensor(numbers[name], real if name in ("scale", "cap") else "i32") for name in names_of(text)]
+    drawn = drawn_seed() if drops else None
+    return forward(text, query, key, value, given, drawn=drawn).transpose(1, 2).contiguous()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from . import _autograd
 from ._arrays import heads_of_result
-from ._autograd import is_traced
+from ._context import is_traced
 from ._kernel import Kernel
 from ._repeat import _Again
 

@@ -8,7 +8,7 @@ from typing import Any, Dict, NoReturn, Optional, Tuple, Union
 import torch
 from torch import Tensor
 
-from ._autograd import is_traced, is_undisturbed
+from ._context import is_traced, is_undisturbed
 
 FAR = 1 << 30  # a distance that no query has from a key
 _utils: Any = importlib.import_module("transformers.masking_utils")

@@ -3,7 +3,6 @@ Delta Attention, and the state space model of Mamba-2. Their convolutions are in
 from __future__ import annotations
 
 import functools
-import json
 import sys
 import types
 import warnings
@@ -14,12 +13,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from . import _model_convolution, _model_token
-from ._autograd import is_traced
 from ._compiler import CompilerError, Source
+from ._context import cached_constant, constant, constant_size, is_eager, is_traced
 from ._kernel import variables
 from ._model_call import noted, run, run_differentiable
+from ._operators import forward, kernel_of, names_of
 from ._traits import recurrent_spec
-from .torch import _constant, _constant_size, _forward, _is_eager, _kernel_of
 
 _SHORT = 128  # with fewer tokens, PyTorch is as fast as a kernel
 
@@ -33,25 +32,16 @@ class Rule(NamedTuple):
     normalises: bool
 
 
-@functools.lru_cache(maxsize=None)
-def _known_text(rule: Rule, head_dim: int, value_dim: int) -> str:
-    source = Source.of(recurrent_spec(*rule, head_dim, value_dim))
-    return json.dumps([source.operand, source.text, *source.settings])
-
-
+@cached_constant
 def _text(rule: Tuple[bool, ...], head_dim: int, value_dim: int) -> str:
-    """Returns the text that names a kernel (torch.py)."""
-    return _known_text(Rule(*rule), head_dim, value_dim)
-
-
-def _names(text: str) -> Tuple[str, ...]:
-    return tuple(p.name for p in _kernel_of(text).parameters)
+    """Returns the text that names a kernel (_operators.py)."""
+    return Source.of(recurrent_spec(*Rule(*rule), head_dim, value_dim)).name()
 
 
 @functools.lru_cache(maxsize=None)
-def _known_to_compile(rule: Rule, head_dim: int, value_dim: int, _: Tuple[Optional[str], ...]) -> bool:
+def _known_to_compile(text: str, _: Tuple[Optional[str], ...]) -> bool:
     try:
-        _kernel_of(_known_text(rule, head_dim, value_dim))
+        kernel_of(text)
     except CompilerError as error:
         warnings.warn(f"attnc.transformers: PyTorch computes the recurrence, because {error}", RuntimeWarning,
                       stacklevel=3)
@@ -59,31 +49,26 @@ def _known_to_compile(rule: Rule, head_dim: int, value_dim: int, _: Tuple[Option
     return True
 
 
-def _compiles(rule: Tuple[bool, ...], head_dim: int, value_dim: int) -> bool:
+@constant
+def _compiles(text: str) -> bool:
     """Returns True if there is a kernel, or a C compiler to make it."""
-    return _known_to_compile(Rule(*rule), head_dim, value_dim, variables())
-
-
-_constant(_text)
-_constant(_names)
-_constant(_compiles)
+    return _known_to_compile(text, variables())
 
 
 def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor]) -> Tensor:
-    text = _text(tuple(rule), _constant_size(key.shape[3]), _constant_size(value.shape[3]))
+    text = _text(tuple(rule), constant_size(key.shape[3]), constant_size(value.shape[3]))
     given: Dict[str, Any] = {"gate": gate if rule.by_element else gate.transpose(1, 2).contiguous()}
     if rate is not None:
         given["rate"] = rate.transpose(1, 2).contiguous()
     query, key, value = ((a if a.stride(-1) == 1 else a.contiguous()).transpose(1, 2) for a in (query, key, value))
-    arrays = [given[name] for name in _names(text)]
-    needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
-    if not is_traced() and _is_eager(query, key, value, *arrays):
+    arrays = [given[name] for name in names_of(text)]
+    if not is_traced() and is_eager(query, key, value, *arrays):
+        needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
         call: Callable[..., Optional[Tensor]] = run_differentiable if needs else run
-        result = call(_kernel_of(text), query, key, value, given)
+        result = call(kernel_of(text), query, key, value, given)
         if result is not None:
             return result
-    made: Tensor = _forward(text, query, key, value, arrays, [], None, None, needs, None)[0]
-    return made.transpose(1, 2)
+    return forward(text, query, key, value, arrays).transpose(1, 2)
 
 
 def recurrence(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, rate: Optional[Tensor],
@@ -118,11 +103,11 @@ def _fits(rule: Rule, key: Tensor, value: Tensor, *arrays: Any) -> bool:
     """Returns True if a kernel computes a call with these keys [B, n, …, D], values [B, n, H, E] and other arrays."""
     if any(a is not None and (a.device.type != "cpu" or a.dtype == torch.float64) for a in (key, value, *arrays)):
         return False
-    sizes, found = (_constant_size(key.shape[-1]), _constant_size(value.shape[-1])), noted()
+    text, found = _text(tuple(rule), constant_size(key.shape[-1]), constant_size(value.shape[-1])), noted()
     if found is not None:
         needs = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (key, value, *arrays))
-        found.add((_text(tuple(rule), *sizes), needs, False))
-    return found is None and key.shape[1] >= _SHORT and _compiles(tuple(rule), *sizes)
+        found.add((text, needs, False))
+    return found is None and key.shape[1] >= _SHORT and _compiles(text)
 
 
 def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]:

@@ -5,13 +5,10 @@ import ctypes
 import functools
 import operator
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 from ._arrays import _aligned, _Array, _BYTES, _extent, _is, Misaligned, _Number
 from ._threads import _local, _room, _teams
-
-if TYPE_CHECKING:
-    from ._call import Binding, _Call
 
 
 def _address_from_interface(array: Any) -> int:
@@ -36,7 +33,7 @@ def _address_in(numpy: Any) -> Callable[[Any], int]:
     return _address_from_interface
 
 
-def _key_of_arrays(binding: Binding, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
+def _key_of_arrays(binding: Any, q: Any, k: Any, v: Any, seed: int | None, threads: int) -> tuple[Any, ...] | None:
     """Returns a key for forward() with NumPy arrays. Calls with equal keys differ only in addresses. Returns None if
     an array is not a plain one."""
     kind = type(q)
@@ -110,7 +107,7 @@ def _key_of_out(out: Any, q: Any, given: Mapping[str, Any]) -> tuple[Any, ...] |
     return out.shape, out.stride(), out.dtype
 
 
-def key_of(binding: Binding, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, threads: int,
+def key_of(binding: Any, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, threads: int,
            out: Any = None) -> tuple[Any, ...] | None:
     """Returns a key for a call of forward() with NumPy arrays or PyTorch tensors. Returns None if the call has no
     key."""
@@ -137,7 +134,7 @@ class _Again:
 
     unaligned: int  # the bits that are 0 in addresses of q, k and v
 
-    def __init__(self, call: _Call, function: Callable[..., int], like: Any) -> None:
+    def __init__(self, call: Any, function: Callable[..., int], like: Any) -> None:
         self.binding, self.problem, self.params, self.keep = call.binding, call.problem, call.params, call.keep
         self.problem_address, self.team = ctypes.byref(self.problem), self.problem.team
         self.bytes = self.problem.workspace_bytes
@@ -187,7 +184,7 @@ class _Again:
 class _Forward(_Again):
     """A call of forward() or of extend() of a state."""
 
-    def __init__(self, call: _Call, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
+    def __init__(self, call: Any, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
         super().__init__(call, function, q)
         self.state = state
         shape, self.unaligned = tuple(target.shape), _BYTES[target.dtype] - 1
@@ -257,7 +254,7 @@ class Calls:
         team = _teams.address or _teams.of(made.binding)
         return made if made.team == team else None
 
-    def keep(self, key: tuple[Any, ...], call: _Call, function: Callable[..., int], target: _Array, q: Any,
+    def keep(self, key: tuple[Any, ...], call: Any, function: Callable[..., int], target: _Array, q: Any,
              state: Sequence[int] = ()) -> None:
         if 0 not in target.shape and not call.copies:
             self.put(key, _Forward(call, function, target, q, state))
@@ -297,7 +294,7 @@ class Saved:
         data = None if self._memory is None else ctypes.string_at(_aligned(self._memory), len(self._memory) - 64)
         return _saved, (data, self._sizes and dict(self._sizes))
 
-    def _take(self, call: _Call) -> None:
+    def _take(self, call: Any) -> None:
         """Makes room for a call's saved values."""
         if not call.binding.kernel.saved:
             raise ValueError(f"{call.binding.name} has no gradients, and saves nothing for them")
@@ -307,7 +304,7 @@ class Saved:
         self._sizes = dict(call.sizes)
         call.problem.saved, call.problem.saved_bytes = _aligned(self._memory), bytes_
 
-    def _give(self, call: _Call) -> None:
+    def _give(self, call: Any) -> None:
         """Passes the saved values to backward, whose sizes must be those of forward."""
         if self._sizes is None:
             raise ValueError("saved is empty; pass it to forward() first")

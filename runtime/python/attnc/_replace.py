@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import math
 import sys
 import threading
@@ -13,29 +12,31 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from ._autograd import is_traced
 from ._compiler import Source, Spec, settings_of
+from ._context import cached_constant, constant, constant_size, is_traced
 from ._kernel import Kernel
+from ._layer import Attention
 from ._mask import Unreadable, Visible, difference
-from .torch import _WORDS, Attention, _call_text, _constant, _constant_size, _kernel_of
+from ._operators import _WORDS, kernel_of, names_of, text_as
+from ._tensor_call import call_text
 
 _Model = TypeVar("_Model", bound=nn.Module)
 _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 
-# ---- decides whether a call may use a spec. The functions take and return numbers and texts, so that torch.compile
-# treats their results as constants. A "text" names a kernel: the JSON of its spec and settings (torch.py).
+# ---- decides whether a call may use a spec. A "text" names a kernel (_operators.py). Its properties are constant in
+# graphs of torch.compile.
 
 
+@constant
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
     """Returns the text of the kernel for these sizes and the dtype `word`, such as "f32". `name` is the text of the
     spec."""
-    return json.dumps([*json.loads(name), f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}",
-                       "shape.values=given", "dtype=" + word])
+    return text_as(name, f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "shape.values=given", "dtype=" + word)
 
 
 @functools.lru_cache(maxsize=None)
 def _visible(text: str) -> Visible:
-    return Visible(_kernel_of(text)._info["graph"])
+    return Visible(kernel_of(text)._info["graph"])
 
 
 def _difference(text: str, sizes: _Sizes, kept: Optional[Tensor], is_causal: bool, ignores: bool) -> str:
@@ -45,15 +46,12 @@ def _difference(text: str, sizes: _Sizes, kept: Optional[Tensor], is_causal: boo
         return f"the spec: {why}"
 
 
-@functools.lru_cache(maxsize=4096)
-def _known_difference(text: str, sizes: _Sizes, is_causal: bool, ignores: bool) -> str:
+@cached_constant
+def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores: bool) -> str:
     return _difference(text, sizes, None, is_causal, ignores)
 
 
-def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores: bool) -> str:
-    return _known_difference(text, sizes, is_causal, ignores)
-
-
+@constant
 def _masks(text: str) -> bool:
     """Returns True if the kernel has a mask."""
     try:
@@ -62,27 +60,24 @@ def _masks(text: str) -> bool:
         return True
 
 
-def _given_by_calls(text: str) -> str:
-    """Returns the keywords of the parameters that a model's call cannot give."""
-    return ", ".join(p.keyword for p in _kernel_of(text).parameters if p.from_seed is None)
+@constant
+def _why_never(text: str) -> str:
+    """Returns the reason why no call of scaled_dot_product_attention can use the kernel, or ""."""
+    kernel = kernel_of(text)
+    return _DROPS if kernel.dropout else _needs([p.keyword for p in kernel.parameters if p.from_seed is None])
 
 
-def _drops(text: str) -> bool:
-    return _kernel_of(text).dropout > 0
+def _needs(keywords: Sequence[str]) -> str:
+    return f"the spec needs arrays that calls of the model do not pass: {', '.join(keywords)}" if keywords else ""
 
 
-def _arrays(text: str) -> int:
-    return len(_kernel_of(text).parameters)
-
-
+@constant
 def _own_seed(text: str, seed: Optional[int]) -> Optional[int]:
-    kernel = _kernel_of(text)
+    kernel = kernel_of(text)
     return kernel._seed(seed) if any(p.from_seed for p in kernel.parameters) else None
 
 
 _apart: Any = torch.compiler.disable
-for _function in _text_of, _difference_without_mask, _masks, _given_by_calls, _drops, _arrays, _own_seed:
-    _constant(_function)
 
 
 def _hides(mask: Tensor) -> Tensor:
@@ -111,10 +106,10 @@ class _Shaped:
     @staticmethod
     def of(spec: Spec | Kernel, set_: Mapping[str, Any] | None, ignores: bool, seed: Optional[int]) -> _Shaped:
         source = (spec._source if isinstance(spec, Kernel) else Source.of(spec)).with_settings(*settings_of(set_))
-        return _Shaped(json.dumps([source.operand, source.text, *source.settings]), ignores, seed)
+        return _Shaped(source.name(), ignores, seed)
 
     def text(self, q: Tensor, v: Tensor) -> str:
-        return _text_of(self.name, _WORDS[q.dtype], _constant_size(q.shape[-1]), _constant_size(v.shape[-1]))
+        return _text_of(self.name, _WORDS[q.dtype], constant_size(q.shape[-1]), constant_size(v.shape[-1]))
 
     def why_not(self, q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], is_causal: bool, enable_gqa: bool) -> str:
         """Returns the reason why a call of scaled_dot_product_attention cannot use the spec, or "" if it can."""
@@ -127,18 +122,16 @@ class _Shaped:
                 or (q.shape[1] % k.shape[1] != 0 if enable_gqa else q.shape[1] != k.shape[1])):
             return "its arrays have other shapes than [B, H, n_q, D], [B, G, n_k, D] and [B, G, n_k, E]"
         text = self.text(q, v)
-        if _drops(text):
-            return _DROPS
-        if _given_by_calls(text):
-            return f"the spec needs arrays that calls of the model do not pass: {_given_by_calls(text)}"
+        if _why_never(text):
+            return _why_never(text)
         if mask is not None and mask.dim() > 1 and mask.shape[-2] == 1 < q.shape[2] and _masks(text):
             # transformers may pass query heads as rows, which are no positions
             return "its mask has one row for all queries, so these need not be consecutive positions"
         return self.why_not_by_mask(text, q, k, mask, is_causal)
 
     def why_not_by_mask(self, text: str, q: Tensor, k: Tensor, mask: Optional[Tensor], is_causal: bool) -> str:
-        sizes = (_constant_size(q.shape[2]), _constant_size(k.shape[2]), _constant_size(q.shape[1]),
-                 _constant_size(k.shape[1]))
+        sizes = (constant_size(q.shape[2]), constant_size(k.shape[2]), constant_size(q.shape[1]),
+                 constant_size(k.shape[1]))
         if mask is not None:
             if _is_bias(mask):
                 return "the model adds a bias to the inner products"
@@ -152,7 +145,7 @@ class _Shaped:
         if scale is not None and not math.isclose(scale, head_dim ** -0.5, rel_tol=1e-6):
             q = q * (scale * math.sqrt(head_dim))
         text = self.text(q, v)
-        return _call_text(text, q, k, v, [None] * _arrays(text), _own_seed(text, self.seed))
+        return call_text(text, q, k, v, [None] * len(names_of(text)), _own_seed(text, self.seed))
 
 
 def _refuse_dropout(drops: bool) -> None:
@@ -164,6 +157,7 @@ def _refuse_dropout(drops: bool) -> None:
 # ---- the report about a model
 
 _lock = threading.RLock()  # held while a report changes, because several threads may run the model
+
 
 class Replacement(Generic[_Model]):
     """The result of replace() for `model`. A module that calls scaled_dot_product_attention is listed after its first
@@ -408,7 +402,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         made._same = module._qkv_same_embed_dim
         made._qkv_same_embed_dim = False  # otherwise nn.TransformerEncoderLayer bypasses forward()
         made._shaped, made._report, made._name = shaped, report, name
-        kernel = _kernel_of(_text_of(shaped.name, _WORDS[module.out_proj.weight.dtype], module.head_dim, module.head_dim))
+        kernel = kernel_of(_text_of(shaped.name, _WORDS[module.out_proj.weight.dtype], module.head_dim, module.head_dim))
         made.attention = Attention(kernel, module.num_heads, seed=shaped.seed or 0)
         return made
 
@@ -528,8 +522,8 @@ def _why_not_of_module(shaped: _Shaped, module: nn.MultiheadAttention) -> str:
     word = _WORDS.get(module.out_proj.weight.dtype)
     if word is None:
         return f"its dtype is {module.out_proj.weight.dtype}"
-    kernel = _kernel_of(_text_of(shaped.name, word, module.head_dim, module.head_dim))
+    kernel = kernel_of(_text_of(shaped.name, word, module.head_dim, module.head_dim))
     if kernel.dropout:
         return _DROPS
     taken = [p.keyword for p in kernel.parameters if p.dtype == "i32" or {"n_q", "n_k"} & {*map(str, p.shape)}]
-    return f"the spec needs arrays that calls of the model do not pass: {', '.join(taken)}" if taken else ""
+    return _needs(taken)

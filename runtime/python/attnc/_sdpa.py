@@ -17,8 +17,8 @@ from typing import Any, Optional, Sequence
 import torch
 
 from . import _tensors
-from ._autograd import OF_ONE_PROCESS, parallel
 from ._compiler import CompilerError, Source
+from ._context import OF_ONE_PROCESS, parallel
 from ._kernel import _of_source
 from ._threads import _teams
 

@@ -7,16 +7,13 @@ import mmap
 import struct
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
 from ._arrays import _aligned, _is, _is_number, Misaligned
 from ._call import Binding, Outputs, _Call
 from ._pages import Pages
 from ._repeat import Calls, _address_in, key_of
-
-if TYPE_CHECKING:
-    from ._kernel import Kernel
 
 # struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads, foldable, page
 _HEADER = struct.Struct("=112x4q32xq8xqqq")
@@ -54,7 +51,7 @@ class State:
     """The state of several sequences, made by kernel.state() or load_state(). Threads may share it: methods run one
     at a time."""
 
-    def __init__(self, kernel: Kernel, binding: Binding, batch: int, capacity: int, start: int,
+    def __init__(self, kernel: Any, binding: Binding, batch: int, capacity: int, start: int,
                  rewind: int, foldable: bool, seed: int | None, threads: int | None,
                  given: Mapping[str, Any], pages: Pages | None = None, table: Any = None) -> None:
         self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
@@ -337,7 +334,7 @@ class State:
         return f"<attnc.State of {self.kernel.name}: {self.lengths} tokens>"
 
 
-def _restored(kernel: Kernel, batch: int, capacity: int, start: int, rewind: int, foldable: bool, seed: int | None,
+def _restored(kernel: Any, batch: int, capacity: int, start: int, rewind: int, foldable: bool, seed: int | None,
               threads: int | None, given: Mapping[str, Any], pages: Pages | None, table: Any,
               heads: tuple[int, int, int] | None, data: bytes | None) -> State:
     """Returns the state that __reduce__ describes."""
@@ -347,7 +344,7 @@ def _restored(kernel: Kernel, batch: int, capacity: int, start: int, rewind: int
     return made
 
 
-def loaded(kernel: Kernel, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
+def loaded(kernel: Any, binding: Binding, data: bytes, otherwise: int, seed: int | None, threads: int | None,
            given: Mapping[str, Any], pages: Pages | None, table: Any) -> State:
     """Returns a state from the bytes of tobytes(). `otherwise` is the capacity if the bytes contain none."""
     if not isinstance(data, (bytes, bytearray, memoryview)):

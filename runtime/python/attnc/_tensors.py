@@ -20,11 +20,6 @@ _KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tenso
 _MOST = 8  # records of a kernel; the oldest is replaced
 
 
-def gradient_dtype(kind: str, array: Tensor) -> torch.dtype:
-    """Returns the dtype of the gradient that a kernel writes for a parameter of this type."""
-    return torch.float32 if kind in _HALVES else array.dtype
-
-
 def _make_room(size: int) -> int:
     """Makes a workspace of this thread. Returns the address of its size and address."""
     room = _room()

@@ -9,13 +9,10 @@ import sys
 import threading
 import types
 import warnings
-from typing import TYPE_CHECKING, Any, Iterator
+from typing import Any, Iterator
 
 from ._arrays import _aligned
 from ._header import _Team
-
-if TYPE_CHECKING:
-    from ._call import Binding
 
 
 _local = threading.local()  # objects of each Python thread
@@ -42,7 +39,7 @@ class _Teams:
         if self.known and _threaded.process is None:
             _threaded.process = os.getppid()  # PyTorch may have used threads in the parent
 
-    def of(self, binding: Binding) -> int | None:
+    def of(self, binding: Any) -> int | None:
         """Returns the threads for calls of a kernel. They are PyTorch's, or the package's own for a kernel without
         OpenMP."""
         address = self.of_torch()

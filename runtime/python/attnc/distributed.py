@@ -9,17 +9,18 @@ import datetime
 import functools
 import os
 from types import TracebackType
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _header, _tensors
-from ._autograd import parallel
-from ._call import Parameter as _Parameter, _Call
+from ._call import Parameter, _Call
 from ._compiler import program
-from ._kernel import Kernel, Parameter
+from ._context import parallel
+from ._kernel import Kernel
+from ._operators import gradient_dtype
 from ._threads import _room
 
 _ENOT_DELIVERED = -17  # ATTN_ERANKS
@@ -97,6 +98,11 @@ class _Messages:
 class _Ranked(_Call):
     """A call on one process, with its own tokens."""
 
+    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int]) -> None:
+        super().__init__(binding, torch.get_num_threads(), seed)
+        self.context, self.kernel = context, kernel
+        self.problem.foldable = context._foldable and (binding.has_sums() or binding.has_key_sums())
+
     def take(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], total: int) -> List[Any]:
         """Adds the arrays. `total` is the number of keys of all processes. Returns the addresses of q, k, v and out."""
         if given.get("query_start") is not None:
@@ -121,14 +127,6 @@ class _Ranked(_Call):
         if binding.kernel.in_parts:
             self.problem.all_keys = total
 
-    def name_wanted(self, gradients: int) -> None:
-        """Sets the pointers to wanted gradients: all processes must want the same, and an empty array has no address."""
-        wanted = {written.array.name for written in self.written}
-        for number, p in enumerate(self.binding.learned):
-            pointer = ctypes.c_void_p.from_address(gradients + number * ctypes.sizeof(ctypes.c_void_p))
-            if "d" + p.keyword in wanted and not pointer.value:
-                pointer.value = _room().of(64)
-
     def take_statistics(self, statistics: Tensor) -> None:
         """Adds an array for a number for each row of the result, which backward reads."""
         if self.binding.is_undivided():
@@ -137,80 +135,71 @@ class _Ranked(_Call):
         self.problem.statistics = statistics.data_ptr() or _room().of(64)  # an empty tensor has no address
         self.problem.statistics_at = _header._Strides(heads * rows, rows, 1)
 
+    def meet(self, workspace: Any, function: Any, allowed: Sequence[int], *arguments: Any) -> int:
+        """Calls a function of attnrt_ranks.h on all processes. Returns an error if it is one of the allowed ones, else 0."""
+        of_all = (ctypes.byref(one) for one in (self.context._messages.transport, self.binding.kernel, self.problem))
+        transport, kernel, problem = of_all
+        size, code = workspace(transport, kernel, problem), 0
 
-class _Backward(_Ranked):
-    """A call of attn_ranks_backward. `statistics` are those of forward."""
-
-    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int], keys: int,
-                 statistics: Tensor) -> None:
-        super().__init__(binding, torch.get_num_threads(), seed)
-        self.context, self.kernel, self.keys, self.statistics = context, kernel, keys, statistics
-        self.problem.foldable = context._foldable and binding.has_key_sums()
-
-    def take_parameters(self, given: Mapping[str, Any]) -> None:
-        self.take_sizes(self.keys)
-        self.take_statistics(self.statistics)
-        super().take_parameters(given)
-
-    def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
-        transport, binding = ctypes.byref(self.context._messages.transport), self.binding
-        size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem))
-        self.name_wanted(arguments[-1])
-        self.context._meet(self.kernel, None, lambda: _library().attn_ranks_backward(
-            transport, ctypes.byref(binding.kernel), ctypes.byref(self.problem), self.params, *arguments,
-            _room().of(max(size, 64))))
-        return {written.array.name: written.made for written in self.written}
+        def call() -> int:
+            nonlocal code
+            code = function(transport, kernel, problem, self.params, *arguments, _room().of(max(size, 64)))
+            return 0 if code in allowed else code
+        self.context._meet(self.kernel, None, call)
+        return code
 
 
 class _Unserved(Exception):
     """attn_ranks_backward does not compute these gradients."""
 
 
-class _BackwardOfSums(_Ranked):
-    """A call of attn_ranks_backward of a linear form. Arrays have the rows of this process."""
+class _Backward(_Ranked):
+    """A call of attn_ranks_backward. `statistics` are those of forward. Arrays of a linear form have the rows of this
+    process."""
 
-    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int]) -> None:
-        super().__init__(binding, torch.get_num_threads(), seed)
-        self.context, self.kernel = context, kernel
-        self.problem.foldable = context._foldable
+    def __init__(self, context: ContextParallel, kernel: Kernel, binding: Any, seed: Optional[int], keys: int,
+                 statistics: Tensor) -> None:
+        super().__init__(context, kernel, binding, seed)
+        self.keys, self.statistics = keys, statistics
+
+    def take_parameters(self, given: Mapping[str, Any]) -> None:
+        if not self.binding.has_sums():
+            self.take_sizes(self.keys)
+            self.take_statistics(self.statistics)
+        super().take_parameters(given)
 
     def run(self, function: Any, workspace: Any, *arguments: Any) -> dict[str, Any]:
-        messages, binding = self.context._messages, self.binding
-        transport, problem = ctypes.byref(messages.transport), ctypes.byref(self.problem)
-        size = _library().attn_ranks_backward_workspace(transport, ctypes.byref(binding.kernel), problem)
-        code = 0
-        self.name_wanted(arguments[-1])
-
-        def call() -> int:
-            nonlocal code
-            code = _library().attn_ranks_backward(transport, ctypes.byref(binding.kernel), problem, self.params, *arguments,
-                                                  _room().of(max(size, 64)))
-            return 0 if code in _UNSERVED else code
-        self.context._meet(self.kernel, None, call)
-        if code:
+        library, made = _library(), {written.array.name: written.made for written in self.written}
+        for number, p in enumerate(self.binding.learned):
+            pointer = ctypes.c_void_p.from_address(arguments[-1] + number * ctypes.sizeof(ctypes.c_void_p))
+            if "d" + p.keyword in made and not pointer.value:
+                pointer.value = _room().of(64)  # all processes must want the same, and an empty array has no address
+        if self.meet(library.attn_ranks_backward_workspace, library.attn_ranks_backward,
+                     _UNSERVED if self.binding.has_sums() else (), *arguments):
             raise _Unserved
-        return {written.array.name: written.made for written in self.written}
+        return made
 
 
-def _chain_of(kernel: Kernel) -> Any:
-    """Returns the kernel for attn_ranks_backward of a linear form, or None if arrays need rows of other processes."""
-    binding = kernel._with_chain()
-    if binding is None or any(_has_queries(p) or ("n_k" in p.shape and p.name not in binding.rows)
-                              for p in binding.parameters):
+def _with_gradients(kernel: Kernel) -> Any:
+    """Returns the kernel for attn_ranks_backward. Returns None if it does not serve the kernel, or if arrays of a linear
+    form need rows of other processes."""
+    binding = kernel._with_rank_gradients()
+    if binding is None or binding.has_sums() and any(
+            _has_queries(p) or ("n_k" in p.shape and p.name not in binding.rows) for p in binding.parameters):
         return None
     return binding
 
 
-def _has_queries(p: _Parameter) -> bool:
+def _has_queries(p: Parameter) -> bool:
     """Returns True if the parameter has an element for each query or for each block of queries."""
     return any(str(extent).partition("/")[0] == "n_q" for extent in p.shape)
 
 
-def _is_of_pairs(p: _Parameter) -> bool:
+def _is_of_pairs(p: Parameter) -> bool:
     return _has_queries(p) and "n_k" in p.shape
 
 
-def _is_of_all_keys(binding: Any, p: _Parameter) -> bool:
+def _is_of_all_keys(binding: Any, p: Parameter) -> bool:
     """Returns True for `document` of a kernel whose calls have some keys: each process needs the ids of all tokens."""
     return bool(binding.kernel.in_parts) and p.dtype == "i32" and "n_k" in p.shape and p.name not in binding.strides
 
@@ -329,7 +318,7 @@ def _gradients(kernel: Kernel, exchange: _Exchange, q: Tensor, out: Tensor, dout
         given[p.name] = exchange.narrow(given[p.name], p.shape.index("n_k"))
     if not q.shape[2] or not k.shape[2]:
         each = [(a, a.dtype) for a in (q, k, v)]
-        each += [(a, _tensors.gradient_dtype(p.dtype, a)) for p in binding.learned for a in [given[p.name]]]
+        each += [(a, gradient_dtype(p.dtype, a)) for p in binding.learned for a in [given[p.name]]]
         return [torch.zeros(a.shape, dtype=dtype) if is_wanted else None for (a, dtype), is_wanted in zip(each, wanted)]
     start = exchange.start()
     if start != k.shape[2] - q.shape[2]:
@@ -451,24 +440,20 @@ class ContextParallel:
     def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
                 seed: Optional[int], saved: Optional[Tensor]) -> Tensor:
         """Implements the operator attnc::forward. `saved` gets what backward() needs."""
-        transport = ctypes.byref(self._messages.transport)
         try:
-            ring = kernel._with_ring() if saved is not None else None
-            binding = ring or kernel._with_ranks()
+            binding = kernel._with_ranks()
+            ring = None if saved is None or binding.has_sums() else kernel._with_rank_gradients()
+            binding = ring or binding
             total = self._total(k) if _needs_total(binding) else 0
             given = self._with_all_ids(binding, given)
-            call = _Ranked(binding, torch.get_num_threads(), seed)
-            call.problem.foldable = self._foldable and (binding.has_sums() or binding.has_key_sums())
+            call = _Ranked(self, kernel, binding, seed)
             arrays = call.take(q, k, v, given, total)
             if ring is not None and saved is not None:
                 call.take_statistics(saved)
-            problem = ctypes.byref(call.problem)
-            size = _library().attn_ranks_workspace(transport, ctypes.byref(binding.kernel), problem)
         except Exception as error:
             self._fail(kernel, error)
             raise
-        self._meet(kernel, None, lambda: _library().attn_ranks_forward(
-            transport, ctypes.byref(binding.kernel), problem, call.params, *arrays, _room().of(max(size, 64))))
+        call.meet(_library().attn_ranks_workspace, _library().attn_ranks_forward, (), *arrays)
         out: Tensor = call.written[0].made
         return out
 
@@ -476,21 +461,16 @@ class ContextParallel:
                  given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
         """Implements the operator attnc::backward. The gradients of an array without rows for tokens are parts whose sum
         over all processes is the gradient."""
-        if dout.stride(-1) != 1 and dout.shape[-1] > 1 or 0 in dout.stride():
-            dout = dout.contiguous()
-        ring, chain = kernel._with_ring(), _chain_of(kernel)
-        binding = ring or chain
+        binding = _with_gradients(kernel)
         if binding is None:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
         before = self._meetings
-        call: _Ranked
         try:
             names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
-            if ring is not None:
-                call = _Backward(self, kernel, ring, seed, self._total(k) if _needs_total(ring) else 0, saved)
-                given = self._with_all_ids(ring, given)
-            else:
-                call = _BackwardOfSums(self, kernel, binding, seed)
+            has_sums = binding.has_sums()
+            call = _Backward(self, kernel, binding, seed, self._total(k) if not has_sums and _needs_total(binding) else 0,
+                             saved)
+            given = given if has_sums else self._with_all_ids(binding, given)
             result = binding._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
         except _Unserved:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)

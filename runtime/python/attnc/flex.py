@@ -12,7 +12,9 @@ from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, 
 
 from . import _flex_graph
 from ._flex_formula import _condition, _Trace, Untranslatable
-from ._kernel import _FLOATS, Kernel, _of_formula
+from ._formula import of_formula
+from ._kernel import _FLOATS, Kernel
+from ._tensor_call import statistics
 
 __all__ = ["flex_attention"]
 
@@ -71,7 +73,7 @@ def _translated(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[C
     factor = 1.0 if scale is None else scale * math.sqrt(head_dim)
     mask = trace.mask(score.hidden, seen, f"(s * {factor / math.sqrt(head_dim)!r})", declared)
     text = trace.text(score.text, declared, "s" if factor == 1.0 else f"(s * {factor!r})")
-    kernel = _of_formula(None, None if text == "s" else text, mask, None, None, 0.0, declared, int(head_dim),
+    kernel = of_formula(None, None if text == "s" else text, mask, None, None, 0.0, declared, int(head_dim),
                          int(value.shape[3]), dtype)
     return kernel, trace.arrays(declared)
 
@@ -165,8 +167,6 @@ def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block
     made = kernel(query, key, value, **arrays)
     if not options["lse"]:
         return made
-    from .torch import statistics
-
     return made, statistics(kernel, query, key, value, arrays)
 
 

@@ -17,10 +17,10 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._arrays import (_INTEGERS, _is_number, check_heads, gradient_type, heads_of_result, narrowed, size_of,
-                      words_of_heads, wrong_shape)
+from ._arrays import _is_number, check_heads, gradient_type, narrowed, size_of, words_of_heads, wrong_shape
 from ._call import Binding, MaskTiles
 from ._compiler import cache_folders, CompilerError, compiler
+from ._dot_product import dot_product_attention as dot_product_attention
 from ._kernel import Kernel
 from ._threads import own_team_path, processors
 
@@ -80,18 +80,9 @@ _pycapsule: Any = jax.ffi.pycapsule
 _ffi_call: Any = jax.ffi.ffi_call
 
 
-def _saved_size(kernel: Kernel, out: Any, v: Any) -> int:
-    """Returns the number of elements that forward saves. Each saved array takes a multiple of 64 bytes."""
-    info, size = kernel._gradient_info(), 8 if kernel.dtype == "f64" else 4
-    line = 64 // size
-    rows, keys = (int(a.shape[0] * a.shape[1] * a.shape[2]) for a in (out, v))
-    of_keys = int(info["saved_bytes_a_key"]) // size * keys
-    return int(info["saved_bytes_a_row"]) // size * (-(-rows // line) * line) + -(-of_keys // line) * line
-
-
-def _foreign(binding: Binding, library: str, results: Any, *arrays: Any) -> Any:
+def _foreign(binding: Binding, results: Any, *arrays: Any) -> Any:
     team, threads = ("", 0) if binding.openmp else (own_team_path() or "", processors())
-    return _ffi_call(_TARGET, results)(*arrays, library=library, kernel=binding.symbol, team=team, threads=str(threads))
+    return _ffi_call(_TARGET, results)(*arrays, library=binding.path, kernel=binding.symbol, team=team, threads=str(threads))
 
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
@@ -133,25 +124,23 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
         return number < 3 or number >= 3 + len(shapes) or shapes[number - 3][:1] == ("B",)
 
     def out_of(q: Any, v: Any) -> Any:
-        return _array((q.shape[0], heads_of_result(q, v), q.shape[2], kernel.value_dim), q.dtype)
+        return _array((*kernel._axes(q, v), kernel.value_dim), q.dtype)
 
     def forward(*arrays: Any) -> Any:
-        return _foreign(kernel._binding, kernel.library, (out_of(arrays[0], arrays[2]),), *arrays)
+        return _foreign(kernel._binding, (out_of(arrays[0], arrays[2]),), *arrays)
 
     def saving(*arrays: Any) -> Any:
-        out = out_of(arrays[0], arrays[2])
-        size = _saved_size(kernel, out, arrays[2])
+        size = int(kernel._saved_size(arrays[0], arrays[2]))
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
-        return _foreign(kernel._with_gradients(), kernel._gradient_library(), (out, saved), *arrays)
+        return _foreign(kernel._with_gradients(), (out_of(arrays[0], arrays[2]), saved), *arrays)
 
-    learned = [number for number, p in enumerate(kernel.parameters) if p.from_seed is None and p.dtype not in _INTEGERS]
+    learned = [number for number, p in enumerate(kernel.parameters) if p.is_learned]
 
     def backward(*arrays: Any) -> Any:
         like = [(a.shape, a.dtype) for a in arrays[:3]]
         for number in learned:
             like.append((arrays[3 + number].shape, _DTYPES[gradient_type(kernel.parameters[number].dtype)]))
-        return _foreign(kernel._with_gradients(), kernel._gradient_library(),
-                        tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
+        return _foreign(kernel._with_gradients(), tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
 
     count = 4 + len(shapes)
     merges = not learned  # a gradient of a learned parameter sums over the batch, so batches stay apart
@@ -261,6 +250,3 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
     return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters, _positions(start, sizes["B"]))
-
-
-from ._dot_product import dot_product_attention  # noqa: E402, F401 (_dot_product imports attnc.jax when it calls a kernel)

@@ -6,31 +6,28 @@
 from __future__ import annotations
 
 import importlib
-import json
 from typing import Any, List, Optional, Sequence, Union, overload
 
 import torch
 
 from . import _model_bypass as bypass, _model_layers as layers
 from ._compiler import CompilerError, Source
+from ._context import constant
 from ._kernel import Kernel, compile_all
 from ._model_attention import attention
 from ._model_cache import Cache
 from ._model_call import noting
 from ._model_layers import Use
 from ._model_mask import Mask, mask
-from .torch import _constant
 
 __all__ = ["Cache", "Mask", "Prepared", "prepare"]
 
 
+@constant
 def _reason(config: Any) -> str:
     kind: Any = type(config)
     layers.adopt_caller(config)
     return bypass.reason(kind, config.model_type)
-
-
-_constant(_reason)
 
 
 def _mask(config: Any = None, **words: Any) -> Mask:
@@ -109,7 +106,7 @@ def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> P
         for needed, differentiable in (True, False), (True, True), (False, False), (False, True):
             texts = sorted(text for text, *of_text in found if of_text == [differentiable, needed])
             try:
-                made.kernels += compile_all(map(_source, texts), gradients=differentiable)
+                made.kernels += compile_all(map(Source.named, texts), gradients=differentiable)
             except CompilerError:
                 if needed:
                     raise
@@ -117,8 +114,3 @@ def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> P
         made.undo()
         raise
     return made
-
-
-def _source(name: str) -> Source:
-    operand, text, *settings = json.loads(name)
-    return Source(operand, text, tuple(settings))
