@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks which folders a folder uses, by #include and by symbols (nm).
+"""Checks which folders a folder uses, by #include and by symbols (nm), and which modules a module of Python imports.
 
 include_rules.py [ROOT [BUILD]] checks a tree and its build folder. Without arguments it checks this tree, and that
 it finds broken rules in a copy."""
+import ast
 import json
 import os
 import re
@@ -223,6 +224,40 @@ def check_symbols(root, build):
     return wrong
 
 
+MODULES = 'runtime/python/attnc'
+
+
+def imported(tree, modules):
+    """Returns the modules of the package that a module imports, also inside functions and by a name such as ".flex"."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names if alias.name.split('.')[0] == 'attnc']
+        elif isinstance(node, ast.ImportFrom) and (node.level or (node.module or '').split('.')[0] == 'attnc'):
+            of = 'attnc.' + (node.module or '') if node.level else node.module
+            names = [f'{of.rstrip(".")}.{alias.name}' for alias in node.names]
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r'\.\w+', node.value):
+            names = ['attnc' + node.value] if node.value[1:] in modules else []
+        else:
+            continue
+        for name in names:
+            inner = name.split('.')[1] if '.' in name else ''
+            yield inner if inner in modules else '__init__'
+
+
+def check_modules(root):
+    edges = {}
+    modules = {f[:-len('.py')] for f in os.listdir(os.path.join(root, MODULES)) if f.endswith('.py')}
+    for module in modules:
+        with open(os.path.join(root, MODULES, module + '.py'), encoding='utf-8') as f:
+            edges[module] = set(imported(ast.parse(f.read()), modules))
+    if sum(map(len, edges.values())) < len(modules):
+        return [f'{MODULES} has {len(modules)} modules that import almost nothing']
+    found = circle(edges)
+    return ['a circle of modules: ' + ' -> '.join(found)] if found else []
+
+
+CHECKS = {'includes': check_includes, 'symbols': check_symbols, 'modules': check_modules}
+
 passed = failed = 0
 
 
@@ -275,14 +310,13 @@ def broken_rules(root, build):
                 os.makedirs(os.path.dirname(to), exist_ok=True)
                 shutil.copy(output, to)
             change(there, objects_there)
-            return check(there) if check is check_includes else check(there, objects_there)
+            return check(there, objects_there) if check is check_symbols else check(there)
 
     def breaks(name, change, check, words):
         wrong = copy(change, check)
         report('broken/' + name, any(words in w for w in wrong), f'not found; only {wrong[:2]}')
 
-    report('broken/nothing', not copy(lambda t, b: None, check_includes) and not copy(lambda t, b: None, check_symbols),
-           'a copy breaks rules')
+    report('broken/nothing', not any(copy(lambda t, b: None, check) for check in CHECKS.values()), 'a copy breaks rules')
     breaks('include_up', lambda t, b: append(t, 'compiler/target/target.c', '#include "../driver/driver.h"\n'),
            check_includes, 'compiler/driver is not below compiler/target')
     breaks('include_of_ir', lambda t, b: append(t, 'ir/expr.c', '#include "../compiler/spec/spec.h"\n'), check_includes,
@@ -334,13 +368,20 @@ def broken_rules(root, build):
     breaks('circle_of_files', round_about('ir/arena.c', 'ir/dtype.c'), check_symbols, 'a circle of files: ')
     breaks('circle_of_ranks', round_about('runtime/mpi/runs.c', 'runtime/mpi/slice.c'), check_symbols,
            'a circle of files: ')
+    for name, text in (('modules', 'from ._kernel import Kernel\n'),
+                       ('modules_in_a_function', 'def planted():\n    from . import _kernel\n'),
+                       ('modules_by_name', 'def planted():\n    return importlib.import_module("._kernel", __package__)\n'),
+                       ('modules_by_package', 'def planted():\n    from attnc import kernel\n')):
+        breaks('circle_of_' + name, lambda t, b: append(t, MODULES + '/_arrays.py', text), check_modules,
+               'a circle of modules: ')
 
 
 def main():
     here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     root = sys.argv[1] if len(sys.argv) > 1 and os.path.isdir(sys.argv[1]) else here
     build = sys.argv[2] if len(sys.argv) > 2 else os.environ.get('ATTNC_BUILD', os.path.join(root, 'build'))
-    for name, wrong in (('includes', check_includes(root)), ('symbols', check_symbols(root, build))):
+    for name, check in CHECKS.items():
+        wrong = check(root, build) if check is check_symbols else check(root)
         report(name, not wrong, '; '.join(wrong[:20]))
     report('table', table_shown(root), 'CONTRIBUTING.md shows other arrows than this test')
     if root == here:
