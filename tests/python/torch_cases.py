@@ -478,9 +478,10 @@ def forward_differentiation(folder):
 def refused_tangents(folder):
     made, inputs = small('softmax_causal'), tensors()
     formula = lambda *a: attnc.attention(*a, weight='1 + s * s')
-    of_graph, tangent = (torch.func.jvp(f, tuple(inputs), tuple(inputs))[1]
-                         for f in (torch.compile(formula, backend='eager'), formula))
-    close(of_graph, tangent, 0, 'torch.compile')
+    for function in formula, lambda *a: made(*a):
+        of_graph, tangent = (torch.func.jvp(f, tuple(inputs), tuple(inputs))[1]
+                             for f in (torch.compile(function, backend='eager'), function))
+        close(of_graph, tangent, 0, 'torch.compile')
     delta = small('deltanet')
     beta = torch.rand(2, 2, inputs[1].shape[2])
     with torch.autograd.forward_ad.dual_level():

@@ -41,10 +41,16 @@ def _have_tangents(*tensors: Any) -> bool:
     return any(isinstance(a, Tensor) and _has_tangent(a) for a in tensors)
 
 
-def _refuse_tangents(name: str, *tensors: Any) -> None:
-    if _have_tangents(*tensors):
-        raise NotImplementedError(f"{name}: a graph of torch.compile has no forward-mode derivatives (torch.func.jvp, dual "
-                                  "tensors)")
+_NO_TANGENTS = "a graph of torch.compile has no forward-mode derivatives (torch.func.jvp, dual tensors)"
+
+
+@torch.compiler.disable(reason=_NO_TANGENTS)  # type: ignore[untyped-decorator, no-untyped-call]
+def _outside_graph(name: str, function: Any, *arguments: Any) -> Tensor:
+    """Makes a call with tangents. torch.compile ends its graph before this call, if it may have several graphs."""
+    if is_traced():
+        raise NotImplementedError(f"{name}: {_NO_TANGENTS}")
+    made: Tensor = function(*arguments)
+    return made
 
 
 def _call_with_tangents(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Any],
@@ -104,8 +110,8 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
 def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[int], out: Any, threads: Optional[int],
           given: Mapping[str, Any]) -> Tensor:
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
-    if is_traced():
-        _refuse_tangents(kernel.name, q, k, v, *given.values())
+    if is_traced() and _have_tangents(q, k, v, *given.values()):
+        return _outside_graph(kernel.name, _call, kernel, None, q, k, v, seed, out, threads, given)  # type: ignore[no-any-return]
     for name, a in (("q", q), ("k", k), ("v", v), *((p.keyword, given[p.name]) for p in kernel.parameters)):
         if isinstance(a, Tensor) and a.device.type != "cpu":
             raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
@@ -171,7 +177,9 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
                  seed: Optional[int], out: Any, threads: Optional[int]) -> Tensor:
     """Implements attnc.attention() for tensors. A graph contains the text of the kernel."""
     if is_traced() and out is None and threads is None:
-        _refuse_tangents("attention", q, k, v)
+        if _have_tangents(q, k, v):
+            return _outside_graph(  # type: ignore[no-any-return]
+                "attention", call_formula, formula, q, k, v, arrays, seed, out, threads)
         *words, head_dim, value_dim, dtype, scaled = formula
         text = _text_of_formula(*words, constant_size(head_dim), constant_size(value_dim), dtype, scaled)
         given, tables = operators.masks_and_tables([as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
