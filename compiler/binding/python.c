@@ -192,8 +192,9 @@ static bool has_statistics(const struct unit *p)
     return p->spec->emit & EMIT_STATISTICS;
 }
 
-static void add_merge(struct text *out)
+static void add_merge(const struct unit *p, struct text *out)
 {
+    (void)p;
     text_add(out, "\n\ndef merge(left, right, *, threads=0):\n    \"\"\"Merges the results of forward(…, "
                   "statistics=True) for the "
                   "same queries and two sets of keys that have no key in common.\n\n"
@@ -272,12 +273,7 @@ static void add_gradients(const struct unit *p, const char *format, struct text 
                                      ? a->member
                                      : arena_printf(p->arena, "d%s",
                                                     view_python_argument(p, &p->kernel.arrays->array[a->gradient_of]));
-        for (const char *c = format; *c; c++) {
-            if (*c == '@')
-                text_add(out, "%s", name);
-            else
-                text_append(out, c, 1);
-        }
+        text_add(out, "%s", emit_row_text(p->arena, format, name, "", false));
         comma = ", ";
     }
 }
@@ -395,6 +391,28 @@ static const char load_function
          "        load()\n"
          "    return _binding\n";
 
+/* The functions of a kernel that have one in NAME.py, and the classes that come with it. */
+static const struct {
+    const char *classes;
+    void (*add)(const struct unit *p, struct text *out);
+} functions[FUNCTIONS] = {[FUNCTION_forward] = {"", add_forward},
+                          [FUNCTION_merge] = {"\"Outputs\", ", add_merge},
+                          [FUNCTION_backward] = {"\"Gradients\", \"Saved\", ", add_backward}};
+
+/* Appends the list of the names that NAME.py exports. */
+static void add_names(const struct unit *p, struct text *out)
+{
+    struct text names = {0};
+    text_add(out, "__all__ = [");
+    for (const struct function_row *f = NULL; emission_next_function(&p->kernel, &f);)
+        if (functions[f - function_table].add) {
+            text_add(out, "%s", functions[f - function_table].classes);
+            text_add(&names, ", \"%s\"", f->suffix);
+        }
+    text_add(out, "\"load\"%s%s]\n\n", names.data, takes_tables(p) ? ", \"tiles_of_mask\"" : "");
+    text_free(&names);
+}
+
 void emit_python(const struct unit *p, struct text *out)
 {
     const struct spec *spec = p->spec;
@@ -420,10 +438,8 @@ void emit_python(const struct unit *p, struct text *out)
             : "",
         spec->name, spec->name, runtime);
     add_body(p, out);
-    text_add(out, "\n\n# ---- this kernel\n\n__all__ = [%s%s\"forward\", \"load\"%s%s]\n\n",
-             p->kernel.of[STEP_BACKWARD].count ? "\"Gradients\", \"Saved\", \"backward\", " : "",
-             has_statistics(p) ? "\"Outputs\", " : "", has_statistics(p) ? ", \"merge\"" : "",
-             takes_tables(p) ? ", \"tiles_of_mask\"" : "");
+    text_add(out, "\n\n# ---- this kernel\n\n");
+    add_names(p, out);
     text_add(out, "NAME, VERSION, DTYPE = \"%s\", \"%s\", \"%s\"\nHEAD_DIM, VALUE_DIM = %lld, %lld\n", spec->name,
              ATTNC_VERSION, dtype_name(spec->dtype), (long long)spec->head_dim, (long long)spec->value_dim);
     if (spec->similarity.has_seed)
@@ -439,8 +455,7 @@ void emit_python(const struct unit *p, struct text *out)
              p->kernel.of[STEP_BACKWARD].count ? "\n\nGradients = _binding.Gradients\nGradients.__module__ = __name__\n"
                                                : "");
     if (spec->similarity.has_seed && spec->dropout > 0) text_add(out, "\n_binding.own_seed = SEED\n");
-    add_forward(p, out);
-    if (has_statistics(p)) add_merge(out);
+    for (const struct function_row *f = NULL; emission_next_function(&p->kernel, &f);)
+        if (functions[f - function_table].add) functions[f - function_table].add(p, out);
     if (takes_tables(p)) add_tiles_of_mask(out);
-    if (p->kernel.of[STEP_BACKWARD].count) add_backward(p, out);
 }

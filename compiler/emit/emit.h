@@ -80,12 +80,19 @@ const struct version *versions_find(const struct versions *list, const struct ta
 int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count);
 /* Returns the first compilation that extends states with sums, or NULL if states have none. */
 const struct compilation *emission_extend(const struct emission *p);
-/* Sets *f to the next function that the kernel has, or to the first one if *f is NULL. Returns false after the last
- * one.
+/* Sets *f to the next function that the kernel has, or to the first one if *f is NULL. Returns false if there is none.
  */
 bool emission_next_function(const struct emission *p, const struct function_row **f);
+/* Returns a text of program.def with `name` for @ and `arrays` for #. any: parameters have no type of the kernel. */
+const char *emit_row_text(struct arena *arena, const char *text, const char *name, const char *arrays, bool any);
 /* Whether the part of the gradients computes only SAVED_SOLUTION, which forward can save. */
 bool emission_computes_solution(const struct emission *p, const struct compilation *part);
+
+/* Formulas for people (formula.c). formula_name returns the name of a value: that of an array, or x0, x1, … for others.
+   formula_value prints how v is computed, such as "sum over j of x4 * v if j <= i". formula_mask prints v->where. */
+const char *formula_name(const struct graph *g, int v);
+void formula_value(const struct graph *g, const struct value *v, struct text *out);
+void formula_mask(const struct graph *g, const struct value *v, struct text *out);
 
 /* emit_source prints NAME.c for the target `only`, or for all targets if it is NULL. emit_header prints NAME.h.
    `command` is the attnc command that makes the file. A standalone file includes no header of attnc. */

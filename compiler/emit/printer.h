@@ -472,8 +472,6 @@ bool emit_finishes_gradients(const struct emission *p);
 
 /* Returns C for the array parameters of an entry point of the kernel. */
 const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, const struct function_row *f);
-/* Returns a text of program.def with the kernel's name and these arrays. any: parameters have no type of the kernel. */
-const char *emit_row_text(struct arena *arena, const char *text, const char *name, const char *arrays, bool any);
 
 /* Returns `e` as C. If `inner`, parentheses enclose everything but a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);

@@ -4,15 +4,13 @@
 #include "../emit/emit.h"
 #include "../support/support.h"
 
-#include <string.h>
+#include <limits.h>
 
-enum { COLUMNS = 44 }; /* A line is broken at the first blank after this number of characters. */
-
-/* Appends s to a quoted string, in left-aligned lines of about COLUMNS characters. */
-static void add_lines(struct text *out, const char *s, const char *indent)
+/* Appends s to a quoted string, in left-aligned lines, which end at the first blank after this number of columns. */
+static void add_lines(struct text *out, const char *s, int columns, const char *indent)
 {
     for (int column = 0; *s; s++) {
-        if (*s == '\n' || (*s == ' ' && column >= COLUMNS)) {
+        if (*s == '\n' || (*s == ' ' && column >= columns)) {
             text_add(out, "\\l%s", *s == '\n' ? "" : indent);
             column = 0;
             continue;
@@ -41,16 +39,12 @@ static void add_value(const struct graph *g, int number, struct text *out)
 {
     const struct value *v = &g->value[number];
     struct text label = {0};
-    text_add(&label, "%s [", view_name(g, number));
+    text_add(&label, "%s [", formula_name(g, number));
     for (int k = 0; k < v->rank; k++) text_add(&label, "%s%s", k ? " " : "", g->module->axis[v->axes[k]].name);
     text_add(&label, "]\n");
     view_value(g, v, &label);
-    if (v->where) {
-        text_add(&label, "\nwhere ");
-        view_expr(g, v, v->where, &label);
-    }
     text_add(out, "    n%d [%s, label=\"", number, look(v->op));
-    add_lines(out, label.data, "    ");
+    add_lines(out, label.data, 44, "    ");
     text_add(out, "\\l\"];\n");
     text_free(&label);
     for (int k = 0; k < v->operands; k++) {
@@ -80,13 +74,7 @@ void emit_dot_file(const struct unit *p, struct text *out)
     text_add(&title, "\naxes:");
     for (int k = 0; k < g->module->axes; k++)
         text_add(&title, "%s %s = %s", k ? "," : "", g->module->axis[k].name, emit_size(g->module, k));
-    for (size_t k = 0; k < title.length; k++) {
-        if (title.data[k] == '"' || title.data[k] == '\\') text_append(out, "\\", 1);
-        if (title.data[k] == '\n')
-            text_add(out, "\\l");
-        else
-            text_append(out, &title.data[k], 1);
-    }
+    add_lines(out, title.data, INT_MAX, "");
     text_free(&title);
     text_add(out, "\\l\", labelloc=t, labeljust=l, fontname=\"sans-serif\", fontsize=12, ranksep=0.35];\n"
                   "    node [fontname=\"monospace\", fontsize=10, style=filled, margin=\"0.12,0.06\"];\n"

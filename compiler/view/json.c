@@ -167,10 +167,12 @@ static json_t *kernels(const struct unit *p)
     return list;
 }
 
-static json_t *expression(const struct graph *g, const struct value *v, const struct expr *e)
+/* Returns the text that a function appends about a value. */
+static json_t *says(const struct graph *g, const struct value *v,
+                    void (*append)(const struct graph *, const struct value *, struct text *))
 {
     struct text text = {0};
-    view_expr(g, v, e, &text);
+    append(g, v, &text);
     json_t *made = json_string(text.data);
     text_free(&text);
     return made;
@@ -225,20 +227,17 @@ static json_t *graph(const struct unit *p)
         json_t *over = json_array(), *operands = json_array();
         for (int a = 0; a < v->rank; a++) json_array_append_new(over, json_string(g->module->axis[v->axes[a]].name));
         for (int o = 0; o < v->operands; o++)
-            json_array_append_new(operands, json_string(view_name(g, v->operand[o].of)));
-        json_t *item = json_pack("{s:s, s:s, s:o, s:o}", "name", view_name(g, k), "op", operation(v->op), "axes", over,
-                                 "operands", operands);
-        struct text says = {0};
-        view_value(g, v, &says);
-        json_object_set_new(item, "says", json_string(says.data));
-        text_free(&says);
-        if (v->where) json_object_set_new(item, "where", expression(g, v, v->where));
+            json_array_append_new(operands, json_string(formula_name(g, v->operand[o].of)));
+        json_t *item = json_pack("{s:s, s:s, s:o, s:o}", "name", formula_name(g, k), "op", operation(v->op), "axes",
+                                 over, "operands", operands);
+        json_object_set_new(item, "says", says(g, v, view_value));
+        if (v->where) json_object_set_new(item, "where", says(g, v, formula_mask));
         json_array_append_new(values, item);
     }
     struct text text = {0};
     graph_print(g, &text);
     json_t *made = json_pack("{s:o, s:o, s:o, s:s, s:s}", "axes", axes, "values", values, "masks", masks(g), "output",
-                             view_name(g, g->output[0].value), "text", text.data);
+                             formula_name(g, g->output[0].value), "text", text.data);
     text_free(&text);
     return made;
 }

@@ -10,12 +10,7 @@
 void emit_dot_file(const struct unit *p, struct text *out);
 bool emit_json(const struct unit *p, struct text *out);
 
-/* Returns the name of value `number` of the graph, such as its name for an array and "v7" for another value. */
-const char *view_name(const struct graph *g, int number);
-/* These functions append text to *out:
-   - view_expr: an expression of value v, such as "v3 * v4 + 1"
-   - view_value: how v is computed, such as "sum over j of v3 * v" */
-void view_expr(const struct graph *g, const struct value *v, const struct expr *e, struct text *out);
+/* Appends what a value is, such as "input", or its formula. */
 void view_value(const struct graph *g, const struct value *v, struct text *out);
 /* Returns the name of the argument of Python's functions for parameter a. It ends in `_` if Python or a function uses
    the plain name. */
