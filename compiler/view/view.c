@@ -1,4 +1,4 @@
-/* What NAME.dot, NAME.json and NAME.py have in common. */
+/* Words about values of a graph, and names of arguments, for NAME.dot, NAME.json and NAME.py. */
 #include "view.h"
 #include "../analysis/analysis.h"
 #include "../emit/emit.h"
