@@ -42,8 +42,28 @@ static int64_t difference_up_to(struct module *m, const struct expr *a, const st
     return known_difference(m, a, b, &difference) ? difference : INT64_MAX;
 }
 
-/* Extends *d to the keys that value v sums over. Only a sum over keys for one query counts. */
-static void take_sum(const struct graph *g, const struct roles *roles, const struct value *v, struct distances *d)
+/* Returns the end of a range without the keys before number `open` of the sequence. Returns NULL if the range has no
+   other keys. */
+static const struct expr *end_beside(struct module *m, const struct expr *end, int64_t open)
+{
+    const struct expr *of[2];
+    int64_t more;
+    if (!open) return end;
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_FIRST_KEY &&
+            known_difference(m, expr_make(m, EXPR_ADD, end, expr_leaf(m, EXPR_SIZE, a), NULL), expr_int(m, open),
+                             &more) &&
+            more <= 0)
+            return NULL;
+    if (end->op != EXPR_MAX) return end;
+    for (int k = 0; k < 2; k++) of[k] = end_beside(m, end->arg[k], open);
+    return of[0] && of[1] ? expr_make(m, EXPR_MAX, of[0], of[1], NULL) : of[0] ? of[0] : of[1];
+}
+
+/* Extends *d to the keys that value v sums over, but for the first `open` ones of the sequence. Only a sum over keys
+   for one query counts. */
+static void take_sum(const struct graph *g, const struct roles *roles, const struct value *v, int64_t open,
+                     struct distances *d)
 {
     struct module *const m = g->module;
     bool of_query = !value_has_axis(v, roles->stream), reads_keys = false;
@@ -59,7 +79,10 @@ static void take_sum(const struct graph *g, const struct roles *roles, const str
                              *const position = expr_make(m, EXPR_ADD, first, start, NULL),
                              *const past = expr_make(m, EXPR_ADD, next, start, NULL);
     for (int k = 0; k < seen.count; k++) {
-        const struct expr *const from = seen.range[k].from, *const to = seen.range[k].to;
+        const struct expr *const from = seen.range[k].from, *const to = seen.range[k].to
+                                                                            ? end_beside(m, seen.range[k].to, open)
+                                                                            : NULL;
+        if (seen.range[k].to && !to) continue;
         const int64_t before = from ? difference_up_to(m, position, expr_replace(m, from, end, next)) : INT64_MAX,
                       after = to ? difference_up_to(m, expr_replace(m, to, end, next), past) : INT64_MAX;
         d->before = larger(d->before, before);
@@ -90,7 +113,7 @@ static bool names_sequence(const struct module *m, const struct expr *e)
     return names;
 }
 
-struct distances distances_of(const struct graph *g)
+struct distances distances_of(const struct graph *g, int64_t open_keys, bool rotations)
 {
     enum { MAX_PERIOD = 1 << 12 };
     struct distances d = {0};
@@ -100,17 +123,18 @@ struct distances distances_of(const struct graph *g)
             .before = INT64_MAX, .after = INT64_MAX, .names_heads = true, .names_sequences = true};
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
-        if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, &d);
+        if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, open_keys, &d);
         d.names_heads |= names_heads(g->module, value->expr) || names_heads(g->module, value->where);
         d.names_sequences |= names_sequence(g->module, value->expr) || names_sequence(g->module, value->where);
     }
     for (int64_t by = 1; by < 64 && !d.period; by++)
-        if (moves_together(g, by)) d.period = by;
+        if (moves_together(g, by, rotations)) d.period = by;
     for (int k = 0; k < g->module->axes && !d.period; k++) { /* a list of blocks moves by blocks */
         const struct axis *const axis = &g->module->axis[k];
-        if (axis->source == SIZE_QUERY_BLOCKS && moves_together(g, axis->extent)) d.period = axis->extent;
+        if (axis->source == SIZE_QUERY_BLOCKS && moves_together(g, axis->extent, rotations)) d.period = axis->extent;
     }
     for (int64_t by = 64; by <= MAX_PERIOD && !d.period; by += 64)
-        if (moves_together(g, by)) d.period = by;
+        if (moves_together(g, by, rotations)) d.period = by;
+    if (d.before < INT64_MAX || d.after < INT64_MAX) d.open_keys = open_keys;
     return d;
 }

@@ -137,7 +137,7 @@ static bool value_stays(const struct shift *x, const struct value *v)
     return same;
 }
 
-static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool whole, bool parts)
+static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool whole, bool parts, bool rotations)
 {
     struct roles roles;
     if (roles_of(g, 0, &roles)) return false;
@@ -146,28 +146,33 @@ static bool all_stay(const struct graph *g, int64_t by, bool with_queries, bool 
     if (solve >= 0) graph_solve_axes(g->module, &g->value[solve], &along, &rows);
     const struct shift x = {g, roles.lane, roles.stream, rows, by, with_queries, whole, whole, parts};
     bool same = true;
-    for (int v = 0; v < g->values; v++) same &= value_stays(&x, &g->value[v]);
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        if (rotations && value->op == GRAPH_MAP && (value->expr->op == EXPR_SIN || value->expr->op == EXPR_COS))
+            continue;
+        same &= value_stays(&x, value);
+    }
     return same;
 }
 
 bool moves_on(const struct graph *g, int64_t by)
 {
-    return all_stay(g, by, false, false, false);
+    return all_stay(g, by, false, false, false, false);
 }
 
-bool moves_together(const struct graph *g, int64_t by)
+bool moves_together(const struct graph *g, int64_t by, bool rotations)
 {
     /* the tokens that prefix sums add move, too */
-    return all_stay(g, by, true, has_prefix_sums(g) && graph_find_solve(g) < 0, true);
+    return all_stay(g, by, true, has_prefix_sums(g) && graph_find_solve(g) < 0, true, rotations);
 }
 
 int64_t part_period(const struct graph *g)
 {
     enum { MAX_PERIOD = 1 << 12 };
     for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by *= 2)
-        if (all_stay(g, by, true, true, false)) return by;
+        if (all_stay(g, by, true, true, false, false)) return by;
     for (int64_t by = 1; by <= MAX_PERIOD && prefix_terms_move(g); by++)
-        if (all_stay(g, by, true, true, false)) return by;
+        if (all_stay(g, by, true, true, false, false)) return by;
     return 0;
 }
 

@@ -23,7 +23,7 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back);
    - moves_together: the same, and arrays with a row for each query move with the queries
    - takes_any_order: if earlier keys are reordered */
 bool moves_on(const struct graph *g, int64_t by);
-bool moves_together(const struct graph *g, int64_t by);
+bool moves_together(const struct graph *g, int64_t by, bool rotations); /* rotations: as for distances_of */
 bool takes_any_order(const struct graph *g);
 /* Returns a number of tokens, or 0 if none is known: the rows of tokens that begin at a multiple of it can be computed
    with positions that begin at 0, given the sums over the other tokens. */
@@ -37,7 +37,8 @@ struct distances {
     int64_t saved_power;   /* this and the next ones are as in struct attn_kernel; set by the driver */
     int64_t open_keys, end_of_keys;
 };
-/* `g`: the graph before all passes. */
-struct distances distances_of(const struct graph *g);
+/* `g`: the graph before all passes. Sums over keys before number `open_keys` of the sequence do not count. With
+   `rotations`, neither do sines and cosines, because results depend on differences of their angles. */
+struct distances distances_of(const struct graph *g, int64_t open_keys, bool rotations);
 
 #endif

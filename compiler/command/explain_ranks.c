@@ -196,7 +196,7 @@ static bool print_needs(const struct shared *s)
     }
     if (!s->c && served && d->period == 0) {
         printf("  several ranks refuse this kernel, because results for some of the keys do not merge%s\n",
-               spec->algorithm == ALGORITHM_AUTO && spec->similarity.kind != SIMILARITY_SOFTMAX && !spec->rate
+               spec->algorithm == ALGORITHM_AUTO && spec_may_be_linear(spec) && !spec->rate
                    ? ": use algorithm: quadratic"
                    : "");
         return false;

@@ -4,7 +4,6 @@
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
-#include "../variant/variant.h"
 
 #include <string.h>
 
@@ -170,7 +169,7 @@ static bool has_arrays_of_queries(const struct kernel_arrays *all)
 static void check_positions(const struct checker *x, bool asked)
 {
     const struct spec *const spec = x->p->spec;
-    const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
+    const bool masked = !mask_is_none(spec->mask);
     const struct position at = masked ? spec->mask->at : spec->emit_at;
     if (looks_ahead(x->p->graph)) {
         diagnostics_error(
@@ -208,47 +207,4 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     check_positions(&checker, asked);
     check_arrays(&checker);
     return diagnostics_errors(d) == errors;
-}
-
-/* ---- decay ---- */
-
-struct shared {
-    const struct expression *decay;
-    struct diagnostics *d;
-};
-
-/* Reports arrays that both the decay and another expression read. Their gradients would have two parts. */
-static void check_shared(void *user, const char *key, const struct expression *e)
-{
-    const struct shared *const x = user;
-    if (e == x->decay) return;
-    for (int k = 0; k < x->decay->elements; k++)
-        for (int n = 0; n < e->elements; n++) {
-            const struct user_array *const a = x->decay->element[k].array;
-            if (e->element[n].array != a || !array_is_real(a)) continue;
-            diagnostics_error(x->d, e->at,
-                              "the gradient of '%s', which '%s' and 'decay' read, is not compiled yet; pass the array "
-                              "twice, under two names",
-                              a->name, key);
-            return;
-        }
-}
-
-void unit_check_decay(const struct unit *p, struct diagnostics *d)
-{
-    const struct spec *const spec = p->spec;
-    struct spec without = *spec;
-    if (!spec->decay) return;
-    /* Prefix sums and maxima over the weights of two keys are not sums over the keys of a query. */
-    without.decay = without.rate = NULL;
-    if (looks_ahead(build_graph(p->arena, &without, d))) {
-        const bool masked = spec->mask && spec->mask->kind != MASK_NONE;
-        diagnostics_error(d, masked ? spec->mask->at : spec->decay->at,
-                          "%s a query may see keys after its own position, and 'decay' has no value for these",
-                          masked ? "under this mask" : "without a mask");
-        diagnostics_note(d, (struct position){0, 0},
-                         "'mask: causal', or 'all: [causal, …]' around a mask, hides the keys after a query");
-    }
-    struct shared shared = {spec->decay, d};
-    if (spec->emit & EMIT_BACKWARD) spec_expressions(spec, check_shared, &shared);
 }

@@ -17,6 +17,7 @@
 #include "../spec/spec.h"
 #include "../support/support.h"
 #include "../target/target.h"
+#include "../variant/variant.h"
 
 /* The compilations of a target with default knobs. A form that does not exist is NULL. */
 struct defaults {
@@ -30,8 +31,9 @@ struct defaults {
 /* A spec that has been checked, compiled for every target, and emitted. */
 struct unit {
     struct arena *arena;
-    struct spec *spec;
-    struct graph *graph;    /* the graph before the first pass */
+    const struct spec *spec;
+    const struct graph *graph; /* the graph before the first pass */
+    enum counting counting;
     struct emission kernel; /* kernel.spec is `spec` */
     struct defaults defaults[MAX_VERSIONS];
     int default_count;
@@ -80,7 +82,7 @@ const struct compilation *unit_extend_quadratic(const struct unit *p, const stru
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *c);
 /* Returns one graph that computes all gradients from the inputs, `out` and `dout`. Returns NULL after an error.
    (gradients.c) */
-const struct graph *unit_derivative(const struct unit *p, struct arena *arena);
+const struct graph *unit_derivative(const struct unit *p);
 /* Returns the parts for all gradients at this number of keys, or no parts. `kept` is true if forward has saved its
    values. (gradients.c) */
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept);

@@ -68,16 +68,12 @@ static void make_fold(struct maker *x)
    over other tokens of the first token's document, and of the last one's. */
 static bool sums_document(const struct unit *p)
 {
-    const struct mask *const mask = p->spec->mask;
+    int ids = 0; /* arrays of integers: those of the mask and no others */
+    for (int v = 0; v < p->graph->values; v++) ids += p->graph->value[v].integers;
     bool sums = p->kernel.of[STEP_EXTEND].count && p->kernel.read_back <= 1 && /* a state has its last id */
-                graph_find_solve(p->graph) < 0 && mask_requires(mask, MASK_CAUSAL) &&
-                mask_requires(mask, MASK_DOCUMENT);
-    for (int k = 0; sums && k < mask->parts; k++)
-        sums = mask->part[k]->kind == MASK_CAUSAL || mask->part[k]->kind == MASK_DOCUMENT;
+                graph_find_solve(p->graph) < 0 && mask_shows_own_keys(p->spec->mask) && ids == 1;
     for (const struct version *v = NULL; sums && versions_next(&p->kernel.of[STEP_EXTEND], &v);)
         sums = v->c->state.slot_is_kept;
-    for (int v = 0; sums && v < p->graph->values; v++)
-        sums = !p->graph->value[v].integers || strcmp(p->graph->value[v].name, "document") == 0;
     return sums;
 }
 
@@ -306,7 +302,7 @@ void maker_extend(struct maker *x)
     make_fold(x);
     if (x->good) make_foldable(x);
     if (!x->good) return;
-    const bool apart = p->spec->in_parts || !weight_names_positions(p->spec),
+    const bool apart = p->kernel.in_parts || !weight_names_positions(p->spec),
                takes = apart && (kernel->folds || kernel->of[STEP_FOLDABLE].count || sums_document(p));
     const int64_t period = takes ? part_period(p->graph) : 0;
     if (period) kernel->outer_chunk = emit_outer_chunk(&kernel->of[STEP_BACKWARD], period);

@@ -15,19 +15,17 @@ static bool while_graph(const struct compilation *c, const struct pass *pass, vo
     return pass->cleanup || pass[1].level == PASS_GRAPH;
 }
 
-const struct graph *unit_derivative(const struct unit *p, struct arena *arena)
+const struct graph *unit_derivative(const struct unit *p)
 {
     static const char *const names[] = {"simplify", "differentiate", "simplify"};
-    struct compilation c = {.spec = p->spec,
-                            .target = p->kernel.compilation[0]->target,
-                            .diagnostics = p->kernel.compilation[0]->diagnostics,
-                            .source = p->graph,
-                            .program = {.kind = PROGRAM_UNSAVED}};
-    c.graph = build_graph(arena, p->spec, c.diagnostics);
-    for (size_t n = 0; c.graph && n < sizeof names / sizeof *names; n++)
+    const struct compilation like = {.target = p->kernel.compilation[0]->target,
+                                     .diagnostics = p->kernel.compilation[0]->diagnostics,
+                                     .program = {.kind = PROGRAM_UNSAVED}};
+    struct compilation *const c = unit_recompile(p, &like);
+    for (size_t n = 0; c->graph && n < sizeof names / sizeof *names; n++)
         for (int k = 0; k < pass_count; k++)
-            if (strcmp(passes[k].name, names[n]) == 0) passes[k].run(&c);
-    return c.graph;
+            if (strcmp(passes[k].name, names[n]) == 0) passes[k].run(c);
+    return c->graph;
 }
 
 /* Returns a compilation with all gradients in one graph, after the passes on graphs. Its target, schedule and form

@@ -39,7 +39,8 @@ bool stores_prepared_keys(const struct spec *spec)
     return spec_prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
 }
 
-typedef struct graph *graph_builder(struct arena *arena, const struct spec *spec, struct diagnostics *d);
+typedef struct graph *graph_builder(struct arena *arena, const struct spec *spec, enum counting counting,
+                                    struct diagnostics *d);
 
 static graph_builder *const builder[] = {
 #define PROGRAM(kind, graph, says, quadratic, linear, few, heads, facts) [PROGRAM_##kind] = graph,
@@ -57,7 +58,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .program = like->program};
     graph_builder *build = builder[c->program.kind];
     if (build == build_graph_of_prepared && !stores_prepared_keys(p->spec)) build = build_graph_without_dropout;
-    c->graph = build(p->arena, p->spec, c->diagnostics);
+    c->graph = build(p->arena, p->spec, p->counting, c->diagnostics);
     return c;
 }
 

@@ -4,7 +4,6 @@
 #include "unit.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
-#include "../variant/variant.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -18,15 +17,16 @@ const char *tuned_path(struct arena *arena, const char *spec)
 }
 
 /* Returns a hash of everything that affects the result: types, sizes, and the graph before all passes. */
-static const char *source_hash(struct arena *arena, const struct spec *spec, const struct graph *g)
+static const char *source_hash(const struct unit *p, unsigned emit)
 {
+    const struct spec *const spec = p->spec;
     struct text t = {0}, graph = {0};
     text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block,
-             (long long)spec->head_dim, (long long)spec->value_dim, spec->emit);
+             (long long)spec->head_dim, (long long)spec->value_dim, emit);
     if (spec->max_length) text_add(&t, " %lld", (long long)spec->max_length);
-    graph_print(g, &graph);
+    graph_print(p->graph, &graph);
     text_add(&t, "%s", strchr(graph.data, '\n')); /* skips the line with the spec's name */
-    const char *hash = hash_text(arena, t.data, t.length);
+    const char *hash = hash_text(p->arena, t.data, t.length);
     text_free(&graph);
     text_free(&t);
     return hash;
@@ -34,24 +34,21 @@ static const char *source_hash(struct arena *arena, const struct spec *spec, con
 
 const char *unit_source_hash(const struct unit *p)
 {
-    struct spec written = *p->spec; /* a copy without the outputs that options add */
-    written.emit &= ~p->asked;
-    return source_hash(p->arena, &written, p->graph);
+    return source_hash(p, p->spec->emit & ~p->asked); /* without the outputs that options add */
 }
 
 const char *unit_ready_hash(const struct unit *p)
 {
-    struct spec any = *p->spec;
-    any.emit = 0;
-    return source_hash(p->arena, &any, p->graph);
+    return source_hash(p, 0);
 }
 
 const char *spec_source_hash(struct arena *arena, const char *path, const char *text, size_t length,
                              struct diagnostics *d, const struct spec **spec)
 {
-    *spec = spec_read(arena, path, text, length, 0, NULL, d);
-    const struct graph *source = *spec ? build_graph(arena, *spec, d) : NULL;
-    return source ? source_hash(arena, *spec, source) : NULL;
+    const struct options none = {0};
+    const struct unit *const p = unit_read(arena, path, text, length, &none, d);
+    *spec = p->spec;
+    return p->graph ? unit_source_hash(p) : NULL;
 }
 
 /* Returns the argument of a --set that changes the schedule, or NULL. */
@@ -93,8 +90,7 @@ bool tuned_schedule(struct unit *p, const char *spec, const struct options *o, s
     if (strcmp(hash, unit_source_hash(p)) != 0)
         mention(o, "warning", "%s was tuned for another version of %s; its schedule is valid, but may not be the best",
                 path, spec);
-    p->spec->schedule = tuned->schedule;
-    p->spec->schedules = tuned->schedules;
+    p->spec = p->kernel.spec = spec_with_schedule(p->arena, p->spec, tuned->schedule, tuned->schedules);
     p->tuned = path;
     return true;
 }

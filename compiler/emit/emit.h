@@ -63,6 +63,7 @@ struct emission {
        over all tokens (emit_sums_whole), not over earlier and later ones (emit_sums_earlier) */
     bool sums_keys, sums_whole;
     struct distances distances; /* of queries and their keys */
+    bool in_parts;              /* positions count from problem.first_key: a call may have some keys of a sequence */
     uint64_t decay_params;      /* as in struct attn_kernel */
     bool standalone;            /* the C includes no header of attnc */
 };

@@ -389,10 +389,9 @@ static void description(const struct emitted_file *e, int params, struct text *o
              "    .before = %s, .after = %s, .period = %s, .names_heads = %d, .names_sequences = %d, .in_parts = %d,\n"
              "    .saved_power = %s, .has_sink = %d, .open_keys = %s, .end_of_keys = %s,\n",
              distance(arena, d->before), distance(arena, d->after), distance(arena, d->period), d->names_heads,
-             d->names_sequences, spec->in_parts, distance(arena, d->saved_power),
-             spec->emit & EMIT_STATISTICS &&
-                 (spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS),
-             distance(arena, d->open_keys), distance(arena, d->end_of_keys));
+             d->names_sequences, p->in_parts, distance(arena, d->saved_power),
+             spec->emit & EMIT_STATISTICS && spec_has_constant(spec), distance(arena, d->open_keys),
+             distance(arena, d->end_of_keys));
     if (p->sums_keys)
         text_add(out, "    .key_sums = key_sums, .add_key_sums = add_key_sums, .sums_whole = %d,\n", p->sums_whole);
     if (p->outer_chunk) number(out, "outer_adds", emit_outer_adds(p));

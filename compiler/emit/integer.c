@@ -52,7 +52,7 @@ static void find_batch(void *user, const char *key, const struct expression *e)
 
 bool emit_numbers_sequences(const struct spec *spec)
 {
-    bool found = spec->graph || mask_has(spec->mask, MASK_DOCUMENT);
+    bool found = spec->graph || mask_numbers_sequences(spec->mask);
     spec_expressions(spec, find_batch, &found);
     return found && spec->emit & EMIT_DECODE;
 }

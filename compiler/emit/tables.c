@@ -136,12 +136,15 @@ static int axis_of_heads(const struct kernel_array *a)
 static const char *limits_of(const struct spec *spec, const struct kernel_array *a)
 {
     if (spec_array(spec, a->name) >= 0) return "ATTN_NO_LIMITS"; /* an array may have the name of an absent feature's */
-    if (strcmp(a->name, "document") == 0)
-        return mask_requires(spec->mask, MASK_DOCUMENT) ? "ATTN_IDS" : "ATTN_NO_LIMITS";
-    if (strcmp(a->name, "blocks") == 0)
-        return mask_requires(spec->mask, MASK_BLOCKS) ? "ATTN_LISTS" : "ATTN_MORE_LISTS";
-    return strcmp(a->name, "lengths") == 0 && mask_requires(spec->mask, MASK_LENGTHS) ? "ATTN_LENGTHS"
-                                                                                      : "ATTN_NO_LIMITS";
+    static const struct {
+        const char *name, *required, *otherwise;
+    } limits[] = {{"document", "ATTN_IDS", "ATTN_NO_LIMITS"},
+                  {"blocks", "ATTN_LISTS", "ATTN_MORE_LISTS"},
+                  {"lengths", "ATTN_LENGTHS", "ATTN_NO_LIMITS"}};
+    for (size_t k = 0; k < sizeof limits / sizeof *limits; k++)
+        if (strcmp(a->name, limits[k].name) == 0)
+            return mask_requires_param(spec->mask, a->name) ? limits[k].required : limits[k].otherwise;
+    return "ATTN_NO_LIMITS";
 }
 
 /* Returns the extents of a parameter as a C initialiser, such as "ATTN_BATCH, 64". */

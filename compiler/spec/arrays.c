@@ -116,9 +116,9 @@ void spec_check_array_names(struct spec_reader *r)
     } own[] = {
         {"bias", spec->similarity.bias == BIAS_DENSE},
         {"coefficients", spec->similarity.kind == SIMILARITY_POLYNOMIAL_SQUARE && !spec->similarity.coefficients},
-        {"document", mask_has(spec->mask, MASK_DOCUMENT)},
-        {"lengths", mask_has(spec->mask, MASK_LENGTHS)},
-        {"blocks", mask_has(spec->mask, MASK_BLOCKS)},
+        {"document", mask_has_param(spec->mask, "document")},
+        {"lengths", mask_has_param(spec->mask, "lengths")},
+        {"blocks", mask_has_param(spec->mask, "blocks")},
         {"statistics", spec->emit & EMIT_STATISTICS},
         {"log_decay", spec->decay != NULL}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)

@@ -1,19 +1,77 @@
 /* Questions about the tree of masks of a spec. */
 #include "spec.h"
 
-bool mask_has(const struct mask *mask, enum mask_kind kind)
+#include <string.h>
+
+bool mask_is_none(const struct mask *mask)
+{
+    return !mask || mask->kind == MASK_NONE;
+}
+
+/* Whether the mask has a part of this kind. */
+static bool mask_has(const struct mask *mask, enum mask_kind kind)
 {
     bool has = mask && mask->kind == kind;
     for (int k = 0; mask && k < mask->parts; k++) has |= mask_has(mask->part[k], kind);
     return has;
 }
 
-const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind)
+/* Returns a part of this kind that all visible pairs are in, or NULL. */
+static const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind)
 {
     const struct mask *found = mask && mask->kind == kind ? mask : NULL;
     for (int k = 0; mask && mask->kind == MASK_ALL && k < mask->parts && !found; k++)
         found = mask_requires(mask->part[k], kind);
     return found;
+}
+
+/* Returns the kind of masks that read this parameter, or MASK_NONE. */
+static enum mask_kind kind_that_reads(const char *param)
+{
+    return strcmp(param, "document") == 0  ? MASK_DOCUMENT
+           : strcmp(param, "lengths") == 0 ? MASK_LENGTHS
+           : strcmp(param, "blocks") == 0  ? MASK_BLOCKS
+                                           : MASK_NONE;
+}
+
+bool mask_has_param(const struct mask *mask, const char *param)
+{
+    const enum mask_kind kind = kind_that_reads(param);
+    return kind != MASK_NONE && mask_has(mask, kind);
+}
+
+bool mask_requires_param(const struct mask *mask, const char *param)
+{
+    const enum mask_kind kind = kind_that_reads(param);
+    return kind != MASK_NONE && mask_requires(mask, kind);
+}
+
+bool mask_numbers_sequences(const struct mask *mask)
+{
+    return mask_has(mask, MASK_DOCUMENT);
+}
+
+bool mask_may_show_same_keys(const struct mask *mask)
+{
+    if (!mask) return true;
+    const enum mask_kind kind = mask->kind;
+    bool same = kind == MASK_NONE || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_EXPR ||
+                kind == MASK_ALL || kind == MASK_ANY;
+    for (int k = 0; k < mask->parts; k++) same &= mask_may_show_same_keys(mask->part[k]);
+    return same;
+}
+
+bool mask_shows_all_earlier_keys(const struct mask *mask)
+{
+    return mask && mask->kind == MASK_CAUSAL;
+}
+
+bool mask_shows_own_keys(const struct mask *mask)
+{
+    bool own = mask_requires(mask, MASK_CAUSAL) && mask_requires(mask, MASK_DOCUMENT);
+    for (int k = 0; own && k < mask->parts; k++)
+        own = mask->part[k]->kind == MASK_CAUSAL || mask->part[k]->kind == MASK_DOCUMENT;
+    return own;
 }
 
 /* Whether the mask is `any` of causal masks and prefixes. */
@@ -40,6 +98,32 @@ bool mask_shows_earlier_keys(const struct mask *mask)
         shows = mask_is_of_order(mask->part[k]) || kind == MASK_LENGTHS || kind == MASK_PREFIX || kind == MASK_NONE;
     }
     return shows && order;
+}
+
+bool mask_hides_keys(const struct mask *mask)
+{
+    bool hides = false;
+    for (int k = 0; mask_shows_earlier_keys(mask) && !is_open(mask) && k < mask->parts; k++)
+        hides |= !mask_is_of_order(mask->part[k]);
+    return hides;
+}
+
+int64_t mask_open_beside(const struct mask *mask)
+{
+    int64_t open = 0;
+    bool others = false;
+    for (int k = 0; mask && mask->kind == MASK_ANY && k < mask->parts; k++) {
+        const bool prefix = mask->part[k]->kind == MASK_PREFIX;
+        others |= !prefix;
+        if (prefix && mask->part[k]->length > open) open = mask->part[k]->length;
+    }
+    return others ? open : 0;
+}
+
+int64_t mask_end_of_keys(const struct mask *mask)
+{
+    const struct mask *const prefix = mask_requires(mask, MASK_PREFIX);
+    return prefix ? prefix->length : INT64_MAX;
 }
 
 int64_t mask_open_keys(const struct mask *mask)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node);
+static const struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node);
 
 static void mismatch(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
@@ -392,9 +392,10 @@ static void read_prepare(struct spec_reader *r, const struct key_row *row, struc
         spec_error(r, node, "'%s' has %d steps; the maximum is %d", row->key, node->count, MAX_STEPS);
         return;
     }
-    r->spec->prepare = arena_alloc(r->arena, (size_t)node->count * sizeof *r->spec->prepare);
+    struct prepare *const steps = arena_alloc(r->arena, (size_t)node->count * sizeof *steps);
+    r->spec->prepare = steps;
     for (int i = 0; i < node->count; i++) {
-        struct prepare *step = &r->spec->prepare[r->spec->prepares++];
+        struct prepare *const step = &steps[r->spec->prepares++];
         step->at = node->item[i]->at;
         const struct option_row *option = read_choice(r, row, node->item[i], step);
         if (option) step->kind = (enum prepare_kind)option->value;
@@ -411,7 +412,7 @@ static void read_masks(struct spec_reader *r, const struct key_row *row, struct 
     for (int i = 0; i < node->count; i++) mask->part[mask->parts++] = read_mask(r, row, node->item[i]);
 }
 
-static struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+static const struct mask *read_mask(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
     struct mask *mask = arena_alloc(r->arena, sizeof *mask);
     mask->at = node->at;
@@ -465,7 +466,7 @@ static void read_knobs(struct spec_reader *r, struct yaml *map, bool listed, str
 /* Reads {backward: {knob: value}}, the knobs of the gradients. */
 static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *value, struct schedule *into)
 {
-    struct schedule *backward = arena_alloc(r->arena, sizeof *backward);
+    struct schedule *const backward = arena_alloc(r->arena, sizeof *backward);
     if (value->kind == YAML_NULL || value->wrong) return;
     if (value->kind != YAML_MAP) {
         spec_error(r, value, "'backward': expected a map of knobs, found %s", spec_found(r, value));
@@ -473,6 +474,7 @@ static void read_backward(struct spec_reader *r, struct yaml *key, struct yaml *
     }
     read_knobs(r, value, false, backward);
     if (backward->backward) spec_error(r, key, "'schedule': 'backward' cannot contain 'backward'");
+    backward->from = into->from;
     into->backward = backward;
 }
 
@@ -541,9 +543,10 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
         return;
     }
     struct spec *spec = r->spec;
-    spec->schedule = arena_alloc(r->arena, MAX_SCHEDULES * sizeof *spec->schedule);
+    struct schedule *const entries = arena_alloc(r->arena, MAX_SCHEDULES * sizeof *entries);
+    spec->schedule = entries;
     if (node->kind == YAML_MAP) {
-        read_knobs(r, node, false, &spec->schedule[spec->schedules++]);
+        read_knobs(r, node, false, &entries[spec->schedules++]);
         return;
     }
     struct yaml *before = NULL;
@@ -553,13 +556,11 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
             spec_error(r, item, "'schedule': more than %d entries", MAX_SCHEDULES);
             return;
         }
-        struct schedule *into = &spec->schedule[spec->schedules++];
-        if (item->kind == YAML_MAP)
-            read_knobs(r, item, true, into);
-        else if (item->kind != YAML_NULL)
+        struct schedule *into = &entries[spec->schedules++];
+        if (item->kind != YAML_MAP && item->kind != YAML_NULL)
             spec_error(r, item, "'schedule': expected a map of knobs, found %s", spec_found(r, item));
         if (!item->wrong) before = read_from(r, row, item, i, before, &into->from);
-        if (into->backward) into->backward->from = into->from;
+        if (item->kind == YAML_MAP) read_knobs(r, item, true, into);
     }
 }
 

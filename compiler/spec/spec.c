@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
-                       const char *const *override, struct diagnostics *d)
+const struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                             const char *const *override, struct diagnostics *d)
 {
     const int before = diagnostics_errors(d);
     struct spec_reader r = {.arena = arena, .d = d, .spec = arena_alloc(arena, sizeof *r.spec)};
@@ -20,6 +20,24 @@ struct spec *spec_read(struct arena *arena, const char *file, const char *text, 
     spec_read_tree(&r);
     if (r.root->kind == YAML_MAP) spec_check(&r, file);
     return diagnostics_errors(d) == before ? r.spec : NULL;
+}
+
+const struct spec *spec_with_outputs(struct arena *arena, const struct spec *spec, unsigned emit)
+{
+    struct spec *const made = arena_alloc(arena, sizeof *made);
+    *made = *spec;
+    made->emit |= emit;
+    return made;
+}
+
+const struct spec *spec_with_schedule(struct arena *arena, const struct spec *spec, const struct schedule *schedule,
+                                      int schedules)
+{
+    struct spec *const made = arena_alloc(arena, sizeof *made);
+    *made = *spec;
+    made->schedule = schedule;
+    made->schedules = schedules;
+    return made;
 }
 
 enum status read_spec_file(const char *path, const struct options *o, struct text *out)
@@ -95,8 +113,7 @@ int64_t spec_pair_bytes(const struct spec *spec)
 
 bool spec_sums_earlier_keys(const struct spec *spec)
 {
-    return mask_shows_earlier_keys(spec->mask) ||
-           (spec_has_storage(spec) && spec->mask && spec->mask->kind == MASK_CAUSAL);
+    return mask_shows_earlier_keys(spec->mask) || (spec_has_storage(spec) && mask_shows_all_earlier_keys(spec->mask));
 }
 
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
@@ -123,6 +140,16 @@ void spec_expressions(const struct spec *spec,
 bool spec_has_logarithms(const struct spec *spec)
 {
     return spec->similarity.kind == SIMILARITY_SOFTMAX;
+}
+
+bool spec_may_be_linear(const struct spec *spec)
+{
+    return spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC;
+}
+
+bool spec_has_constant(const struct spec *spec)
+{
+    return spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
 }
 
 enum statistics_kind spec_statistics(const struct spec *spec)

@@ -125,7 +125,7 @@ struct mask {
     bool causal;   /* used by the mask random */
     const struct expression *expr;
     int parts; /* used by the masks any, all and not */
-    struct mask **part;
+    const struct mask **part;
 };
 
 enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_SINK, NORMALIZE_NONE };
@@ -142,18 +142,18 @@ struct schedule {
     int64_t from; /* the entry is used from this number of keys on */
     struct knob *knob;
     int knobs;
-    struct schedule *backward; /* the knobs of the gradients, or NULL */
+    const struct schedule *backward; /* the knobs of the gradients, or NULL */
 };
 enum { MAX_SCHEDULES = 8 };
 struct spec {
     const char *name, *description;
     const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */
     struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
-    struct prepare *prepare;
+    const struct prepare *prepare;
     int prepares;
     struct similarity similarity;
     int64_t block; /* 0 means that the compiler chooses it */
-    struct mask *mask;
+    const struct mask *mask;
     enum normalize_kind normalize;
     double sum_plus;
     double dropout;                /* the probability that a weight is dropped */
@@ -170,14 +170,9 @@ struct spec {
     enum dtype k_storage, v_storage; /* the types of keys and values in memory; DTYPE_F32 means that of `dtype` */
     enum algorithm_kind algorithm;
     unsigned emit;
-    bool in_parts; /* positions count from problem.first_key, because a call may have some keys of a sequence. Set by
-                      the driver */
-    /* The conditions of `mask` on keys alone, if weights are 0 where they do not hold, or NULL. And its other
-       conditions, on the order of queries and keys. Set by the driver. */
-    const struct mask *key_mask, *order_mask;
     struct user_arrays arrays;
-    struct schedule *schedule; /* in ascending order of `from` */
-    int schedules;             /* 0: the compiler chooses everything */
+    const struct schedule *schedule; /* in ascending order of `from` */
+    int schedules;                   /* 0: the compiler chooses everything */
     const struct spec_warning {
         struct position at;
         const char *text;
@@ -187,8 +182,13 @@ struct spec {
 /* Reads and checks a spec. Returns NULL after reporting all errors.
    - file: the path of the spec. Without `name:`, the kernel is named after it.
    - override: the KEY=VALUE of each --set */
-struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
-                       const char *const *override, struct diagnostics *d);
+const struct spec *spec_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                             const char *const *override, struct diagnostics *d);
+/* Return a copy of a spec with more outputs, as EMIT_… bits, or with another schedule, for options that override
+   these keys. (spec.c) */
+const struct spec *spec_with_outputs(struct arena *arena, const struct spec *spec, unsigned emit);
+const struct spec *spec_with_schedule(struct arena *arena, const struct spec *spec, const struct schedule *schedule,
+                                      int schedules);
 
 /* Return the types of keys and of values in memory. (spec.c) */
 enum dtype spec_type_of_keys(const struct spec *spec);
@@ -218,19 +218,41 @@ bool spec_has_tangent(const struct spec *spec, const char *name);
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
 
-/* Returns whether the mask has a part of this kind. `mask` may be NULL. (spec.c) */
-bool mask_has(const struct mask *mask, enum mask_kind kind);
-/* Returns a part of this kind that all visible pairs are in, or NULL. (spec.c) */
-const struct mask *mask_requires(const struct mask *mask, enum mask_kind kind);
-/* Whether a mask hides later keys from each query, but for those of a prefix, and other keys only from all queries.
-   mask_is_of_order returns whether the mask is the condition on later keys, and mask_open_keys the keys at the
-   beginning that all queries see. (spec.c) */
+/* Questions about a mask, which may be NULL. (mask.c)
+   - mask_is_none: whether the spec has no mask
+   - mask_has_param, mask_requires_param: whether a part of the mask reads this parameter, and whether all visible pairs
+     are in such a part
+   - mask_numbers_sequences: whether a part depends on the number of a sequence
+   - mask_may_show_same_keys: whether all queries may see the same keys
+   - mask_shows_earlier_keys: whether the mask hides later keys from each query, but for those of a prefix, and other
+     keys only from all queries; mask_is_of_order: whether it is the condition on later keys; mask_hides_keys: whether
+     it hides any from all queries
+   - mask_shows_all_earlier_keys: whether it hides later keys and nothing else
+   - mask_shows_own_keys: whether it hides later keys, and keys that have another id than the query, and nothing else
+   - mask_open_keys: the number of keys at the beginning that all queries see, if mask_shows_earlier_keys
+   - mask_open_beside: the number of keys at the beginning that all queries see in addition to those of another mask, or
+   0
+   - mask_end_of_keys: the number of keys at the beginning that queries may see, or INT64_MAX */
+bool mask_is_none(const struct mask *mask);
+bool mask_has_param(const struct mask *mask, const char *param);
+bool mask_requires_param(const struct mask *mask, const char *param);
+bool mask_numbers_sequences(const struct mask *mask);
+bool mask_may_show_same_keys(const struct mask *mask);
 bool mask_shows_earlier_keys(const struct mask *mask);
 bool mask_is_of_order(const struct mask *mask);
+bool mask_hides_keys(const struct mask *mask);
+bool mask_shows_all_earlier_keys(const struct mask *mask);
+bool mask_shows_own_keys(const struct mask *mask);
 int64_t mask_open_keys(const struct mask *mask);
-/* Whether parts of a sequence pass sums over earlier keys on. Under `causal`, they pass a state on instead, which
-   cannot be made with `storage`. (spec.c) */
+int64_t mask_open_beside(const struct mask *mask);
+int64_t mask_end_of_keys(const struct mask *mask);
+/* Whether parts of a sequence pass sums over earlier keys on. If each query sees all of them, they pass a state on
+   instead, which cannot be made with `storage`. (spec.c) */
 bool spec_sums_earlier_keys(const struct spec *spec);
+/* Whether weights may have finite features, so that there may be a linear form. (spec.c) */
+bool spec_may_be_linear(const struct spec *spec);
+/* Whether a denominator has a constant or a sink. (spec.c) */
+bool spec_has_constant(const struct spec *spec);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
    whether they are logarithms. (spec.c) */

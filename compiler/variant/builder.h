@@ -4,10 +4,12 @@
 
 #include "../expression/expression.h"
 #include "../spec/spec.h"
+#include "variant.h"
 
 /* The graph under construction, and data for its builders. */
 struct builder {
     const struct spec *spec;
+    enum counting counting;
     struct diagnostics *diagnostics;
     struct graph *g;
     struct module *m;
@@ -23,8 +25,8 @@ struct builder {
     struct position at; /* where errors are reported in the spec */
     bool lost;          /* build_real has reported an error */
     int drawn;          /* the number of `random` masks so far */
-    /* Axes whose sizes are numbers of the call (size.def), or -1: first_key and all_keys with spec->in_parts, sink_mode
-       if a denominator can be without its constant. */
+    /* Axes whose sizes are numbers of the call (size.def), or -1: first_key and all_keys unless counting is COUNT_CALL,
+       sink_mode if a denominator can be without its constant. */
     int first_key, all_keys, sink_mode;
     /* first_key again, for j in formulas of linear forms. (i + first_key) - (j + first_key) must not become i - j
        there, because features of i and of j alone would then count from the call's first key. */
@@ -133,9 +135,10 @@ int build_prepared(struct builder *x, int v, bool query, int sequence);
    prepared, or -1 if only prepared keys are known. Returns -1 after an error. (delta.c) */
 int build_corrected(struct builder *x, int given, int k, int v);
 
-/* Returns the mask as a condition on positions, or NULL if there is no mask. (mask.c) */
-const struct expr *build_mask(struct builder *x, const struct mask *o);
-/* Returns the spec's mask as a region, without its conditions on s, or NULL if there is no mask. (mask.c) */
+/* Returns the conditions of the mask on keys alone. With COUNT_SHOWN, weights are 0 where they do not hold. (mask.c) */
+const struct expr *build_shown_keys(struct builder *x);
+/* Returns the spec's mask as a region, without its conditions on s and those of build_shown_keys, or NULL if there is
+   no mask. (mask.c) */
 const struct expr *build_region(struct builder *x);
 bool mask_reads_s(const struct mask *o);
 /* Returns the weights w, or 0 for pairs that a condition of the mask on s hides. `s` is the value with the inner

@@ -1,7 +1,6 @@
 /* Builds the graph of the quadratic form of a spec. The mask is the region of the sums over keys. The graph is
    simple, and passes make it fast. */
 #include "builder.h"
-#include "variant.h"
 #include "../spec/spec.h"
 
 #include <math.h>
@@ -37,12 +36,11 @@ static int drop(struct builder *x, int w)
 
 /* ---- masks that hide keys from all queries ---- */
 
-/* Returns the weights w, or 0 for keys that spec->key_mask hides. Then the states of a linear form have no such keys,
-   and the sums of a part of the tokens are those of a causal mask. */
+/* Returns the weights w, or 0 for keys that are not shown. Then the states of a linear form have no such keys, and the
+   sums of a part of the tokens are those of a causal mask. */
 static int without_hidden(struct builder *x, int w)
 {
-    const struct expr *const factor = build_choose(x, build_mask(x, x->spec->key_mask), build_real(x, 1),
-                                                   build_real(x, 0));
+    const struct expr *const factor = build_choose(x, build_shown_keys(x), build_real(x, 1), build_real(x, 0));
     const struct value v = x->g->value[w];
     if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
     return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
@@ -53,7 +51,7 @@ static int hidden_as_zeros(struct builder *x, int of, int element)
 {
     const struct ref rows = graph_ref(x->g, of, NULL);
     return graph_map(x->g, 4, (int[]){x->b, x->kv, x->j, element}, 1, &rows,
-                     build_choose(x, build_mask(x, x->spec->key_mask), build_operand(x, 0), build_real(x, 0)));
+                     build_choose(x, build_shown_keys(x), build_operand(x, 0), build_real(x, 0)));
 }
 
 /* ---- the denominator ---- */
@@ -107,14 +105,14 @@ static void build_statistics(struct builder *x, const struct operands *operands,
 /* Whether the weights of positions that count from problem.first_key may get features. */
 static bool may_have_features(const struct spec *spec)
 {
-    return spec->emit & EMIT_DECODE ||
-           (spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC);
+    return spec->emit & EMIT_DECODE || spec_may_be_linear(spec);
 }
 
-static struct builder begin(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+static struct builder begin(struct arena *arena, const struct spec *spec, enum counting counting, struct diagnostics *d)
 {
     struct module *m = module_new(arena, spec->name, spec->dtype);
-    struct builder builder = {.spec = spec, .diagnostics = d, .m = m, .g = graph_new(m)}, *x = &builder;
+    struct builder builder = {.spec = spec, .counting = counting, .diagnostics = d, .m = m, .g = graph_new(m)},
+                   *x = &builder;
     m->seed = spec->seed;
     x->b = module_axis(m, "b", SIZE_BATCH, 0);
     x->kv = module_axis(m, "g", SIZE_KV_HEADS, 0);
@@ -124,21 +122,22 @@ static struct builder begin(struct arena *arena, const struct spec *spec, struct
     x->j = module_axis(m, "j", SIZE_N_K, 0);
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
-    const bool has_constant = spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
-    x->first_key = spec->in_parts ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
-    x->first_key_of_j = spec->in_parts && may_have_features(spec) ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
-                                                                  : x->first_key;
-    x->all_keys = spec->in_parts ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
-    x->sink_mode = spec->emit & EMIT_STATISTICS && has_constant ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0) : -1;
+    x->first_key = counting ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
+    x->first_key_of_j = counting && may_have_features(spec) ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
+                                                            : x->first_key;
+    x->all_keys = counting ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
+    x->sink_mode = spec->emit & EMIT_STATISTICS && spec_has_constant(spec)
+                       ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0)
+                       : -1;
     return builder;
 }
 
 /* Builds the graph. If `prepared`, the keys are prepared. If `drops`, there is dropout. */
-static struct graph *build_all(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
-                               struct diagnostics *d)
+static struct graph *build_all(struct arena *arena, const struct spec *spec, enum counting counting, bool prepared,
+                               bool drops, struct diagnostics *d)
 {
     int errors = diagnostics_errors(d);
-    struct builder builder = begin(arena, spec, d), *x = &builder;
+    struct builder builder = begin(arena, spec, counting, d), *x = &builder;
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
@@ -149,7 +148,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     }
     if (spec->values_are_keys && !prepared) /* A state stores prepared keys, so its values are separate. */
         x->g->value[v].within = (struct within){"k", x->d};
-    if (spec->key_mask) k = hidden_as_zeros(x, k, x->d), v = hidden_as_zeros(x, v, x->e);
+    if (counting == COUNT_SHOWN) k = hidden_as_zeros(x, k, x->d), v = hidden_as_zeros(x, v, x->e);
     if (!prepared) /* This is a separate statement, because the order of calls decides the numbers of values. */
         k = build_prepared(x, k, false, x->j);
     q = build_prepared(x, q, true, x->i);
@@ -163,8 +162,8 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, boo
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
     int w = build_weights(x, q, k);
     if (w >= 0) w = build_decayed(x, w);
-    const struct expr *const region = spec->key_mask ? build_mask(x, spec->order_mask) : build_region(x);
-    if (w >= 0 && spec->key_mask) w = without_hidden(x, w);
+    const struct expr *const region = build_region(x);
+    if (w >= 0 && counting == COUNT_SHOWN) w = without_hidden(x, w);
     if (w < 0 || diagnostics_errors(d) > errors) return NULL;
 
     int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};
@@ -210,34 +209,38 @@ static bool make_tangent(struct graph *g, const struct spec *spec, struct diagno
 }
 
 /* As build_all, without values that no output needs. A weight without s needs no decay of elements, for example. */
-static struct graph *build(struct arena *arena, const struct spec *spec, bool prepared, bool drops,
-                           struct diagnostics *d)
+static struct graph *build(struct arena *arena, const struct spec *spec, enum counting counting, bool prepared,
+                           bool drops, struct diagnostics *d)
 {
-    struct graph *const g = spec->graph ? build_written(arena, spec, d) : build_all(arena, spec, prepared, drops, d);
+    struct graph *const g = spec->graph ? build_written(arena, spec, d)
+                                        : build_all(arena, spec, counting, prepared, drops, d);
     if (g && spec->emit & EMIT_JVP && !make_tangent(g, spec, d)) return NULL;
     if (g) graph_sweep_computed(g);
     return g;
 }
 
-struct graph *build_graph(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+struct graph *build_graph(struct arena *arena, const struct spec *spec, enum counting counting, struct diagnostics *d)
 {
-    return build(arena, spec, false, true, d);
+    return build(arena, spec, counting, false, true, d);
 }
 
-struct graph *build_graph_without_dropout(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+struct graph *build_graph_without_dropout(struct arena *arena, const struct spec *spec, enum counting counting,
+                                          struct diagnostics *d)
 {
-    return build(arena, spec, false, false, d);
+    return build(arena, spec, counting, false, false, d);
 }
 
-struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, enum counting counting,
+                                      struct diagnostics *d)
 {
-    return build(arena, spec, true, false, d);
+    return build(arena, spec, counting, true, false, d);
 }
 
-struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, struct diagnostics *d)
+struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, enum counting counting,
+                                        struct diagnostics *d)
 {
     const int errors = diagnostics_errors(d);
-    struct builder builder = begin(arena, spec, d), *x = &builder;
+    struct builder builder = begin(arena, spec, counting, d), *x = &builder;
     /* The keys are the argument q, because k has the type in which a state stores keys. */
     const int k = graph_input(x->g, "q", 4, (int[]){x->b, x->kv, x->i, x->d});
     graph_output(x->g, "out", build_prepared(x, k, false, x->i));

@@ -124,7 +124,23 @@ static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
                       (struct draw){.name = name, .count = o->count});
 }
 
-const struct expr *build_mask(struct builder *x, const struct mask *o)
+static const struct expr *build_mask(struct builder *x, const struct mask *o);
+
+/* Returns whether one of the parts holds if the mask is `any`, else whether all hold. Takes parts for which `takes` is
+   true, or all parts if it is NULL. */
+static const struct expr *build_parts(struct builder *x, const struct mask *o, bool (*takes)(const struct mask *))
+{
+    const struct expr *result = NULL;
+    for (int k = 0; k < o->parts; k++) {
+        if (takes && !takes(o->part[k])) continue;
+        const struct expr *part = build_mask(x, o->part[k]);
+        if (!part) part = build_integer(x, 1);
+        result = !result ? part : build_op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
+    }
+    return result;
+}
+
+static const struct expr *build_mask(struct builder *x, const struct mask *o)
 {
     const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
     /* for masks that depend on more than the difference of positions */
@@ -156,13 +172,7 @@ const struct expr *build_mask(struct builder *x, const struct mask *o)
     case MASK_BLOCKS: return listed_blocks(x, o);
     case MASK_EXPR: return build_expression(x, o->expr, o->expr->uses[NAME_s] ? x->s : NULL, x->operands);
     case MASK_ANY:
-    case MASK_ALL:
-        for (int k = 0; k < o->parts; k++) {
-            const struct expr *part = build_mask(x, o->part[k]);
-            if (!part) part = build_integer(x, 1);
-            result = !result ? part : build_op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
-        }
-        return result;
+    case MASK_ALL: return build_parts(x, o, NULL);
     case MASK_NOT:
         result = build_mask(x, o->part[0]);
         return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
@@ -225,8 +235,19 @@ int build_shown(struct builder *x, int w, int s, int q, int k)
     return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
 }
 
+static bool is_of_keys(const struct mask *mask)
+{
+    return !mask_is_of_order(mask);
+}
+
+const struct expr *build_shown_keys(struct builder *x)
+{
+    return build_parts(x, x->spec->mask, is_of_keys);
+}
+
 const struct expr *build_region(struct builder *x)
 {
+    if (x->counting == COUNT_SHOWN) return build_parts(x, x->spec->mask, mask_is_of_order);
     const struct expr *const region = build_part(x, x->spec->mask, false);
     if (!region || region->op != EXPR_INT) return region;
     return region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));

@@ -122,6 +122,20 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     return graph_map(x->g, like.rank, like.axes, 4, refs, e);
 }
 
+bool weight_is_of_rotations(const struct spec *spec)
+{
+    const enum similarity_kind kind = spec->similarity.kind;
+    bool rotates = false, pairs = spec->similarity.compatibility == COMPATIBILITY_DOT &&
+                                  (kind == SIMILARITY_SOFTMAX || kind == SIMILARITY_POLYNOMIAL);
+    for (int k = 0; k < spec->prepares; k++) {
+        const struct prepare *const step = &spec->prepare[k];
+        const bool rope = step->kind == PREPARE_ROPE;
+        pairs &= rope ? !step->angle : !rotates || step->kind == PREPARE_SCALE;
+        rotates |= rope;
+    }
+    return rotates && pairs;
+}
+
 int build_prepared(struct builder *x, int v, bool query, int sequence)
 {
     for (int k = 0; k < x->spec->prepares; k++) {

@@ -420,8 +420,8 @@ static void set_arrays(struct spec *spec, struct arena *arena, const struct grap
     }
 }
 
-static struct spec *spec_of_graph(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
-                                  const char *const *override, struct diagnostics *d)
+static const struct spec *spec_of_graph(struct arena *arena, const char *file, const char *text, size_t length,
+                                        int overrides, const char *const *override, struct diagnostics *d)
 {
     /* The rate of corrections is in the graph. It reads no array by an expression. */
     static const struct expression rate = {.text = ""};
@@ -439,9 +439,11 @@ static struct spec *spec_of_graph(struct arena *arena, const char *file, const c
     if (!g || diagnostics_errors(d) > errors) return NULL;
     const char *const yaml = yaml_of(arena, g);
     struct diagnostics *const of_yaml = diagnostics_new(arena, file, yaml, strlen(yaml));
-    struct spec *const spec = spec_read(arena, file, yaml, strlen(yaml), overrides, override, of_yaml);
+    const struct spec *const of_line = spec_read(arena, file, yaml, strlen(yaml), overrides, override, of_yaml);
     diagnostics_take(d, of_yaml);
-    if (!spec) return NULL;
+    if (!of_line) return NULL;
+    struct spec *const spec = arena_alloc(arena, sizeof *spec);
+    *spec = *of_line;
     if (spec->emit & (EMIT_STATISTICS | EMIT_JVP)) {
         diagnostics_error(d, (struct position){0, 0}, "'emit: [%s]' of a graph is not compiled yet",
                           spec->emit & EMIT_JVP ? "jvp" : "statistics");
@@ -462,8 +464,8 @@ bool source_is_graph(const char *file)
     return length >= sizeof suffix && strcmp(file + length - (sizeof suffix - 1), suffix) == 0;
 }
 
-struct spec *source_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
-                         const char *const *override, struct diagnostics *d)
+const struct spec *source_read(struct arena *arena, const char *file, const char *text, size_t length, int overrides,
+                               const char *const *override, struct diagnostics *d)
 {
     return (source_is_graph(file) ? spec_of_graph : spec_read)(arena, file, text, length, overrides, override, d);
 }

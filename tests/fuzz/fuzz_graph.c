@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct diagnostics *const d = diagnostics_new(arena, "fuzz.graph", text, size);
     const struct spec *const spec = source_read(arena, "fuzz.graph", text, size, 0, NULL, d);
     if (!spec != (diagnostics_errors(d) > 0)) abort();
-    const struct graph *const g = spec ? build_graph(arena, spec, d) : NULL;
+    const struct graph *const g = spec ? build_graph(arena, spec, COUNT_CALL, d) : NULL;
     if (spec && (!g || graph_verify(g))) abort();
     FILE *const out = fopen("/dev/null", "w");
     if (out) {

@@ -49,10 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text, data, size);
     text[size] = 0;
     struct diagnostics *d = diagnostics_new(arena, "fuzz.yaml", text, size);
-    struct spec *spec = spec_read(arena, "fuzz.yaml", text, size, 0, NULL, d);
+    const struct spec *spec = spec_read(arena, "fuzz.yaml", text, size, 0, NULL, d);
     if (!spec && diagnostics_errors(d) == 0) abort();
     if (spec) {
-        struct graph *g = build_graph(arena, spec, d);
+        struct graph *g = build_graph(arena, spec, COUNT_CALL, d);
         if (!g && diagnostics_errors(d) == 0) abort();
         if (g && graph_verify(g)) abort();
     }

@@ -59,8 +59,8 @@ static struct graph *gradients(struct arena *arena, const struct spec *spec, boo
                             .target = target_find("x86-64-v3"),
                             .diagnostics = d,
                             .program = {.kind = saving ? PROGRAM_GRADIENTS : PROGRAM_UNSAVED, .linear = linear}};
-    c.source = build_graph(arena, spec, d);
-    c.graph = build_graph(arena, spec, d);
+    c.source = build_graph(arena, spec, COUNT_CALL, d);
+    c.graph = build_graph(arena, spec, COUNT_CALL, d);
     for (int k = 0; k < 5 && c.graph; k++) {
         pass[k](&c);
         if (diagnostics_errors(d) || (k > 1 && linear && !c.separated.features)) return NULL;
@@ -249,7 +249,7 @@ static int one(struct arena *arena, const char *folder, enum wanted wanted)
     char *text = read_whole(arena, file, &length);
     struct diagnostics *d = diagnostics_new(arena, file, text, length);
     const struct spec *spec = text ? spec_read(arena, file, text, length, 0, NULL, d) : NULL;
-    struct inputs in = {.source = spec ? build_graph(arena, spec, d) : NULL};
+    struct inputs in = {.source = spec ? build_graph(arena, spec, COUNT_CALL, d) : NULL};
     int status = 0;
     if (in.source && wanted != GRAPHS) wrong = read_inputs(arena, folder, &in);
     if (wrong) return failed(folder, wrong);

@@ -18,8 +18,8 @@ static const struct loops *loops_of(struct arena *arena, const struct spec *spec
 {
     struct compilation c = {
         .spec = spec, .target = target_find("x86-64-v3"), .diagnostics = d, .program.linear = linear};
-    c.source = build_graph(arena, spec, d);
-    c.graph = build_graph(arena, spec, d);
+    c.source = build_graph(arena, spec, COUNT_CALL, d);
+    c.graph = build_graph(arena, spec, COUNT_CALL, d);
     return c.graph && passes_run(&c, NULL, NULL) && (!linear || c.separated.features) ? c.loops : NULL;
 }
 
@@ -33,7 +33,7 @@ static int one(const char *folder)
     char *text = read_whole(arena, file, &length), message[200];
     struct diagnostics *d = diagnostics_new(arena, file, text, length);
     const struct spec *spec = text ? spec_read(arena, file, text, length, 0, NULL, d) : NULL;
-    const struct graph *g = spec ? build_graph(arena, spec, d) : NULL;
+    const struct graph *g = spec ? build_graph(arena, spec, COUNT_CALL, d) : NULL;
     struct attn_array array[3] = {{.data = NULL}};
     struct tensor tensor[6];
     int tensors = 3;

@@ -25,11 +25,11 @@ static bool make(struct made *m, const char *text, bool linear)
     target = *target_find("x86-64-v4");
     m->arena = arena_new();
     struct diagnostics *d = diagnostics_new(m->arena, "test.yaml", text, strlen(text));
-    struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
+    const struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
     CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
     m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .program.linear = linear};
-    m->c.source = build_graph(m->arena, spec, d);
-    m->c.graph = build_graph(m->arena, spec, d);
+    m->c.source = build_graph(m->arena, spec, COUNT_CALL, d);
+    m->c.graph = build_graph(m->arena, spec, COUNT_CALL, d);
     if (!linear && m->c.graph && graph_find_solve(m->c.graph) >= 0) return false;
     bool good = m->c.graph && passes_run(&m->c, NULL, NULL);
     CU_ASSERT_TRUE_FATAL(good && diagnostics_errors(d) == 0);

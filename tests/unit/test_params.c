@@ -58,7 +58,7 @@ static void compile(void)
 {
     arena = arena_new();
     struct diagnostics *d = diagnostics_new(arena, "seeded", spec_text, strlen(spec_text));
-    struct spec *spec = spec_read(arena, "seeded.yaml", spec_text, strlen(spec_text), 0, NULL, d);
+    const struct spec *spec = spec_read(arena, "seeded.yaml", spec_text, strlen(spec_text), 0, NULL, d);
     graph = graph_parse(arena, meaning, d);
     CU_ASSERT_EQUAL(diagnostics_flush(d, stdout, false), 0);
     CU_ASSERT_FATAL(spec && graph && !graph_verify(graph));

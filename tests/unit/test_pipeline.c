@@ -36,12 +36,12 @@ static bool note(const struct compilation *c, const struct pass *pass, void *use
 static const char *run(struct text *ran)
 {
     struct diagnostics *d = diagnostics_new(arena, "pipeline", spec_text, strlen(spec_text));
-    struct spec *spec = spec_read(arena, "pipeline.yaml", spec_text, strlen(spec_text), 0, NULL, d);
+    const struct spec *spec = spec_read(arena, "pipeline.yaml", spec_text, strlen(spec_text), 0, NULL, d);
     CU_ASSERT_FATAL(spec != NULL);
     struct compilation c = {.spec = spec,
                             .target = target_find("generic"),
                             .diagnostics = d,
-                            .graph = build_graph(arena, spec, d),
+                            .graph = build_graph(arena, spec, COUNT_CALL, d),
                             .program.linear = true};
     if (passes_run_these(row, pass_count, &c, note, ran)) return NULL;
     char *message = NULL;

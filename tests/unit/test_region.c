@@ -263,7 +263,7 @@ static void visit_all(const struct case_of *list, size_t count, int64_t kv_heads
                                 .schedule = spec ? spec->schedule : NULL,
                                 .target = target_find("x86-64-v3"),
                                 .diagnostics = d};
-        c.source = c.graph = spec ? build_graph(arena, spec, d) : NULL;
+        c.source = c.graph = spec ? build_graph(arena, spec, COUNT_CALL, d) : NULL;
         struct visits seen = {0, 0, 0};
         bool made = c.graph && passes_run(&c, NULL, NULL);
         CU_ASSERT(made);

@@ -75,7 +75,7 @@ static void finds(const char *mask, int64_t first, int64_t back, bool few)
     struct diagnostics *d = diagnostics_new(arena, "sinks", text, strlen(text));
     const struct spec *spec = spec_read(arena, "sinks.yaml", text, strlen(text), 0, NULL, d);
     struct compilation c = {.spec = spec, .program.few = few, .target = target_find("x86-64-v3"), .diagnostics = d};
-    c.source = c.graph = spec ? build_graph(arena, spec, d) : NULL;
+    c.source = c.graph = spec ? build_graph(arena, spec, COUNT_CALL, d) : NULL;
     const bool made = c.graph && passes_run(&c, NULL, NULL);
     int64_t begin = 0, before = 0;
     CU_ASSERT(made);
@@ -85,7 +85,7 @@ static void finds(const char *mask, int64_t first, int64_t back, bool few)
                (long long)before);
         CU_FAIL("other keys are read on");
     }
-    if (found && sees_others(build_graph(arena, spec, d), begin, before)) {
+    if (found && sees_others(build_graph(arena, spec, COUNT_CALL, d), begin, before)) {
         printf("# %s\n", mask);
         CU_FAIL("a query sees another key");
     }

@@ -321,7 +321,7 @@ static const char *store_keys(const struct checking *c, int n, struct sample *s)
     struct arena *const arena = c->p->arena;
     const struct spec *const spec = c->p->spec;
     struct diagnostics *const none = diagnostics_new(arena, "", NULL, 0); /* p->graph was built without errors */
-    const struct graph *const g = build_graph_that_prepares(arena, spec, none);
+    const struct graph *const g = build_graph_that_prepares(arena, spec, c->p->counting, none);
     struct problem_size size = c->size[n];
     size.members = 1;
     size.n_q = size.n_k;
@@ -359,7 +359,7 @@ static enum status expect_stored(const struct checking *c, int n, bool rounded, 
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     if (wrong) return STATUS_MACHINE;
     struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0);
-    const struct graph *const g = build_graph_of_prepared(p->arena, p->spec, none);
+    const struct graph *const g = build_graph_of_prepared(p->arena, p->spec, p->counting, none);
     const enum status status = find_expected(c, g, n, rounded, state, s);
     const double lost = rounding_of(p->spec->k_storage);
     for (int64_t r = 0; r < s->out.elements / s->out.row && status == STATUS_DONE; r++)
@@ -387,7 +387,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
         return expect_stored(c, n, rounded, state);
     if (status != STATUS_DONE || p->spec->dropout == 0 || !(p->spec->emit & EMIT_DECODE)) return status;
     struct diagnostics *const none = diagnostics_new(p->arena, "", NULL, 0); /* p->graph was built without errors */
-    const struct graph *const g = build_graph_without_dropout(p->arena, p->spec, none);
+    const struct graph *const g = build_graph_without_dropout(p->arena, p->spec, p->counting, none);
     return find_expected(c, g, n, rounded, state, &c->extended[n]);
 }
 

@@ -158,7 +158,7 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
     const enum dtype dtype = p->spec->dtype;
     struct evaluation *x = arena_alloc(arena, sizeof *x);
     *x = (struct evaluation){
-        .forward = check_graph_of_out(p), .g = unit_derivative(p, arena), .size = size, .tensors = s->tensors};
+        .forward = check_graph_of_out(p), .g = unit_derivative(p), .size = size, .tensors = s->tensors};
     if (!x->g || x->g->outputs > MAX_TENSORS) return "there are no gradients to compare with";
     if (s->tensors + 2 > MAX_TENSORS) return "there are too many arrays";
     memcpy(x->tensor, s->tensor, (size_t)s->tensors * sizeof *s->tensor);
