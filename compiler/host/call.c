@@ -38,6 +38,15 @@ void *kernel_rows(enum attn_dtype dtype, const float *from, int64_t rows, int64_
     return made;
 }
 
+struct problem_output problem_output(struct attn_problem *p, const char *name)
+{
+#define OUTPUT(member) \
+    if (strcmp(name, #member) == 0) return (struct problem_output){&p->member, &p->member##_at};
+    OUTPUT(statistics)
+#undef OUTPUT
+    abort();
+}
+
 /* Writes the first `count` normal random numbers of the random stream. */
 static void draw(enum attn_dtype dtype, uint64_t seed, uint64_t stream, char *data, int64_t count)
 {

@@ -77,6 +77,13 @@ int kernel_threads(const struct loaded_kernel *k, int asked);
 
 /* ---- calls of a kernel (call.c) ---- */
 
+/* The members of a problem for an output besides the result. */
+struct problem_output {
+    void **data;
+    struct attn_strides *strides;
+};
+struct problem_output problem_output(struct attn_problem *p, const char *name);
+
 /* The arrays of a call. Only backward uses ROLE_DOUT and the roles after it. */
 enum call_role { ROLE_Q, ROLE_K, ROLE_V, ROLE_OUT, ROLE_DOUT, ROLE_DQ, ROLE_DK, ROLE_DV, ROLES };
 

@@ -71,8 +71,8 @@ static int call(const struct called *forward, const struct attn_problem *problem
     }
     void *workspace = check_memory(kernel->backward_workspace(problem));
     const int error = workspace ? kernel->backward(problem, forward->params, forward->input[0], forward->input[1],
-                                                   forward->input[2], forward->result, dout, by_input[0], by_input[1],
-                                                   by_input[2], params ? by_param : NULL, workspace)
+                                                   forward->input[2], forward->output[0], dout, by_input[0],
+                                                   by_input[1], by_input[2], params ? by_param : NULL, workspace)
                                 : ATTN_EMEMORY;
     attn_free(workspace);
     return error;
@@ -152,7 +152,7 @@ static int check_sample(struct checking *c, const struct called *forward, int sa
                         struct worst *worst, bool *alike)
 {
     const struct sample *s = &c->sample[sample];
-    void *dout = check_converted(&s->gradients->dout, s->out.elements, forward->kernel->dtype);
+    void *dout = check_converted(&s->gradients->dout, s->output[0].elements, forward->kernel->dtype);
     bool all[MAX_TENSORS];
     int error = allocate(x, c->p->kernel.arrays, s->gradients) && dout ? 0 : ATTN_EMEMORY;
     memset(all, true, sizeof all);

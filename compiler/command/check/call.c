@@ -45,19 +45,23 @@ double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
     }
 }
 
-void check_statistics(const struct checking *c, const struct sample *s, int sample, const void *statistics,
-                      double times, struct worst *worst)
+size_t check_output_bytes(const struct sample *s, int o, int64_t elements)
 {
-    const int64_t n = s->statistics.elements;
-    const enum attn_dtype dtype = c->p->spec->dtype == DTYPE_F64 ? ATTN_F64 : ATTN_F32;
+    return (size_t)elements * attn_dtype_size(kernel_dtype(s->output[o].array->dtype));
+}
+
+void check_outputs(const struct sample *s, int sample, void *const *output, double times, struct worst *worst)
+{
     struct arena *const arena = arena_new();
-    double *const got = arena_alloc(arena, (size_t)n * sizeof *got), *const allowed = arena_alloc(
-                                                                         arena, (size_t)n * sizeof *got);
-    for (int64_t k = 0; k < n; k++) {
-        got[k] = check_result_at(statistics, k, dtype);
-        allowed[k] = times * s->statistics_allowed[k];
+    for (int o = 0; o < s->outputs; o++) {
+        const struct wanted *const w = &s->output[o];
+        double *const got = arena_alloc(arena, (size_t)w->elements * sizeof *got), *const allowed = arena_alloc(
+                                                                                       arena, (size_t)w->elements *
+                                                                                                  sizeof *allowed);
+        for (int64_t k = 0; k < w->elements; k++) got[k] = check_result_at(output[o], k, kernel_dtype(w->array->dtype));
+        for (int64_t r = 0; r < w->elements / w->row; r++) allowed[r] = times * w->allowed[r];
+        check_worst(w, sample, got, allowed, w->array->dtype, worst);
     }
-    if (n) check_worst(&s->statistics, sample, got, allowed, DTYPE_F64, worst);
     arena_free(arena);
 }
 
@@ -134,18 +138,21 @@ int check_call(const struct checking *c, const struct attn_kernel *kernel, int s
                                        .threads = c->o->threads}};
     struct attn_problem *p = &out->problem;
     void *workspace = check_memory(kernel->workspace(p));
-    out->result = check_memory((size_t)s->out.elements * attn_dtype_size(kernel->dtype));
     out->params = attn_alloc(kernel->params_bytes + 64);
-    if (s->statistics.elements) p->statistics = check_memory((size_t)s->statistics.elements * sizeof(double));
     if (saves) p->saved = check_memory(kernel->saved(p));
-    int error = workspace && out->result && out->params && (p->saved || !saves) &&
-                        (p->statistics || !s->statistics.elements)
-                    ? 0
-                    : ATTN_EMEMORY;
+    bool room = workspace && out->params && (p->saved || !saves);
+    out->output = arena_alloc(c->p->arena, (size_t)s->outputs * sizeof *out->output);
+    out->outputs = s->outputs;
+    for (int o = 0; o < s->outputs; o++) {
+        out->output[o] = check_memory(check_output_bytes(s, o, s->output[o].elements));
+        room &= out->output[o] != NULL;
+        if (o > 0) *problem_output(p, s->output[o].name).data = out->output[o];
+    }
+    int error = room ? 0 : ATTN_EMEMORY;
     if (!error) error = place_arrays(out, s, c->sharing[sample]);
     if (!error && sample % 2 == 0) error = make_tables(out); /* in other samples, the kernel makes them */
     if (!error)
-        error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->result, workspace);
+        error = kernel->forward(p, out->params, out->input[0], out->input[1], out->input[2], out->output[0], workspace);
     attn_free(workspace);
     return error;
 }
@@ -155,7 +162,6 @@ void check_call_end(struct called *x)
     for (int t = 0; t < x->tensors; t++) attn_free(x->array[t]);
     for (int t = 0; t < x->tables; t++) attn_free(x->table[t]);
     attn_free(x->problem.saved);
-    attn_free(x->problem.statistics);
-    attn_free(x->result);
+    for (int o = 0; o < x->outputs; o++) attn_free(x->output[o]);
     attn_free(x->params);
 }

@@ -49,11 +49,12 @@ static bool rounds(const struct loops *l, const struct stmt *s)
 static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
                                 const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
-    int64_t rows = s->out.elements / s->out.row;
-    double *moved = arena_alloc(arena, (size_t)s->out.elements * sizeof *moved),
+    const struct wanted *const out = &s->output[0];
+    const int64_t rows = out->elements / out->row;
+    double *moved = arena_alloc(arena, (size_t)out->elements * sizeof *moved),
            *change = arena_alloc(arena, (size_t)rows * sizeof *change);
     double *scale = arena_alloc(arena, (size_t)rows * sizeof *scale);
-    const int64_t tries = check_tries(s->out.row);
+    const int64_t tries = check_tries(out->row);
     uint64_t noise = *state;
     const double lost = check_lost(s, g->module->dtype, size);
     check_place(g->module, s);
@@ -76,9 +77,9 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
                                 : graph_eval(g, size, in, s->tensors + within, moved);
         if (wrong) return wrong;
         for (int64_t r = 0; r < rows; r++) {
-            double *row = moved + r * s->out.row;
-            for (int64_t k = 0; k < s->out.row && try > 0; k++) row[k] -= s->out.expected[r * s->out.row + k];
-            double max = check_largest(row, s->out.row);
+            double *row = moved + r * out->row;
+            for (int64_t k = 0; k < out->row && try > 0; k++) row[k] -= out->expected[r * out->row + k];
+            double max = check_largest(row, out->row);
             if (try == 0)
                 scale[r] = max;
             else if (4 * max > change[r] && isfinite(max))
@@ -86,50 +87,41 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
         }
     }
     for (int64_t r = 0; r < rows; r++) {
-        s->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) *
-                        (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
-        if (rounded) s->allowed[r] += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * scale[r];
-        s->allowed[r] += lost;
+        out->allowed[r] = (2e-6 * scale[r] + change[r]) * (linear ? 2 : 1) *
+                          (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+        if (rounded) out->allowed[r] += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * scale[r];
+        out->allowed[r] += lost;
     }
     return NULL;
 }
 
-/* Sets the expected statistics of a sample, and their tolerances by the rules for `out`. The scale of a logarithm is
-   1, because log(sum) changes by the relative error of the sum. */
-static const char *add_statistics(struct sample *s, const struct graph *g, bool linear, bool rounded,
-                                  const struct problem_size *size, const uint64_t *state, struct arena *arena)
+/* Sets the tolerances of the outputs after the result by the rules for the result. The scale of an element x is 1 +
+   |x|: a logarithm of a sum changes by the relative error of the sum. */
+static const char *find_allowed_further(struct sample *s, const struct graph *g, bool linear, bool rounded,
+                                        const struct problem_size *size, uint64_t noise, int64_t elements,
+                                        struct arena *arena)
 {
-    if (g->outputs == 1) return NULL;
-    const struct value *const v = &g->value[g->output[1].value];
-    s->statistics = check_wanted(g->module, g->output[1].name, v->rank, v->axes, size);
-    s->statistics.row = 1;
-    const int64_t n = s->statistics.elements;
     const double lost = check_lost(s, g->module->dtype, size);
-    double *const all = arena_alloc(arena, (size_t)(s->out.elements + n) * sizeof *all),
-                  *const expected = arena_alloc(arena, (size_t)n * sizeof *all),
-                  *const measure = arena_alloc(arena, (size_t)n * sizeof *all);
-    uint64_t noise = *state;
-    s->statistics_allowed = arena_alloc(arena, (size_t)n * sizeof *all);
-    check_place(g->module, s);
-    const char *wrong = graph_eval(g, size, s->tensor, s->tensors, all);
-    memcpy(expected, all + s->out.elements, (size_t)n * sizeof *all);
-    s->statistics.expected = expected;
-    s->statistics.measure = measure;
-    for (int try = 0; try < NUDGES * FEW_ELEMENTS && !wrong; try++) {
+    double *const all = arena_alloc(arena, (size_t)elements * sizeof *all);
+    const char *wrong = NULL;
+    for (int try = 0; try < NUDGES * FEW_ELEMENTS && !wrong && s->outputs > 1; try++) {
         wrong = graph_eval_noisy(g, size, s->tensor, s->tensors, &noise, all);
-        for (int64_t k = 0; k < n; k++) {
-            const double change = 4 * fabs(all[s->out.elements + k] - expected[k]);
-            if (change > s->statistics_allowed[k]) s->statistics_allowed[k] = change;
+        const double *got = all + s->output[0].elements;
+        for (int o = 1; o < s->outputs; got += s->output[o++].elements)
+            for (int64_t k = 0; k < s->output[o].elements; k++) {
+                const double change = 4 * fabs(got[k] - s->output[o].expected[k]);
+                if (change > s->output[o].allowed[k]) s->output[o].allowed[k] = change;
+            }
+    }
+    for (int o = 1; o < s->outputs; o++)
+        for (int64_t k = 0; k < s->output[o].elements; k++) {
+            double *const allowed = &s->output[o].allowed[k];
+            const double measure = s->output[o].measure[k];
+            *allowed = (2e-6 * measure + *allowed) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
+            if (g->module->dtype == DTYPE_F64) *allowed += 1e-13 * measure;
+            if (rounded) *allowed += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * measure;
+            *allowed += lost;
         }
-    }
-    for (int64_t k = 0; k < n; k++) {
-        double *const allowed = &s->statistics_allowed[k];
-        measure[k] = isfinite(expected[k]) ? 1 + fabs(expected[k]) : 1;
-        *allowed = (2e-6 * measure[k] + *allowed) * (linear ? 2 : 1) * (g->module->dtype == DTYPE_F64 ? 0x1p-29 : 1);
-        if (g->module->dtype == DTYPE_F64) *allowed += 1e-13 * measure[k];
-        if (rounded) *allowed += (linear ? 0x1p-8 + 0x1p-12 : 0x1p-8) * measure[k];
-        *allowed += lost;
-    }
     return wrong;
 }
 
@@ -262,37 +254,62 @@ static void say_verdict(const struct checking *c)
 
 /* ---- the command attnc check ---- */
 
-/* Writes the expected outputs of graph `whole` for sample n, and the tolerances, to *s. */
-static enum status find_expected(const struct checking *c, const struct graph *whole, int n, bool rounded,
-                                 uint64_t *state, struct sample *s)
+/* Makes the outputs of sample n, with memory for their expected values, measures and tolerances. Returns the number of
+   their elements. Only the result has a measure for a whole row. */
+static int64_t make_outputs(const struct checking *c, const struct graph *g, int n, struct sample *s)
+{
+    const struct kernel_arrays *const arrays = c->p->kernel.arrays;
+    struct arena *const arena = c->p->arena;
+    int64_t all = 0;
+    s->outputs = g->outputs;
+    s->output = arena_alloc(arena, (size_t)g->outputs * sizeof *s->output);
+    for (int o = 0; o < g->outputs; o++) {
+        struct wanted *const w = &s->output[o];
+        const struct value *const v = &g->value[g->output[o].value];
+        *w = check_wanted(g->module, g->output[o].name, v->rank, v->axes, &c->size[n]);
+        w->array = &arrays->array[o ? kernel_array_find(arrays, w->name) : kernel_array_of(arrays, QUANTITY_RESULT)];
+        if (o) w->row = 1;
+        w->allowed = arena_alloc(arena, (size_t)(w->elements / w->row) * sizeof *w->allowed);
+        all += w->elements;
+    }
+    return all;
+}
+
+/* Computes the expected outputs of graph `g` for sample n, and the tolerances. */
+static enum status find_expected(const struct checking *c, const struct graph *g, int n, bool rounded, uint64_t *state,
+                                 struct sample *s)
 {
     const struct unit *p = c->p;
-    struct graph *const of_out = graph_copy(whole);
-    of_out->outputs = 1; /* keeps only the output `out`, without statistics */
-    const struct graph *const g = of_out;
-    const struct value *out = &g->value[g->output[0].value];
-    s->out = check_wanted(g->module, g->output[0].name, out->rank, out->axes, &c->size[n]);
-    const int64_t rows = s->out.elements / s->out.row;
-    double *largest = arena_alloc(p->arena, (size_t)rows * sizeof *largest);
-    s->out.expected = arena_alloc(p->arena, (size_t)s->out.elements * sizeof(double));
-    s->out.measure = largest;
-    s->allowed = arena_alloc(p->arena, (size_t)rows * sizeof(double));
+    struct graph *const of_out = graph_copy(g);
+    of_out->outputs = 1; /* keeps only the result */
+    const int64_t elements = make_outputs(c, g, n, s);
+    double *expected = arena_alloc(p->arena, (size_t)elements * sizeof *expected);
+    const uint64_t noise = *state;
     check_place(g->module, s);
-    const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, s->out.expected);
-    if (!wrong) wrong = add_statistics(s, whole, c->linear, rounded, &c->size[n], state, p->arena);
-    for (int64_t k = 0; k < s->out.elements + s->statistics.elements && !wrong; k++) {
-        const bool statistics = k >= s->out.elements;
-        const double x = statistics ? s->statistics.expected[k - s->out.elements] : s->out.expected[k];
-        const bool unseen = statistics && x == -INFINITY;
-        if (unseen || (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX))) continue;
-        complain(c->o, "%s: the weights of random arrays overflow %s, so the kernel cannot be compared", p->spec->name,
-                 isfinite(x) ? "f32" : "a double before they are divided");
-        return STATUS_INPUT;
+    check_place(of_out->module, s);
+    const char *wrong = graph_eval(g, &c->size[n], s->tensor, s->tensors, expected);
+    for (int o = 0; o < s->outputs && !wrong; expected += s->output[o++].elements) {
+        struct wanted *const w = &s->output[o];
+        double *const measure = arena_alloc(p->arena, (size_t)(w->elements / w->row) * sizeof *measure);
+        w->expected = expected;
+        w->measure = measure;
+        for (int64_t k = 0; k < w->elements; k++) {
+            const double x = expected[k];
+            const bool unseen = o && x == -INFINITY;
+            if (unseen || (isfinite(x) && (p->spec->dtype == DTYPE_F64 || fabs(x) <= (double)FLT_MAX))) continue;
+            complain(c->o, "%s: the weights of random arrays overflow %s, so the kernel cannot be compared",
+                     p->spec->name, isfinite(x) ? "f32" : "a double before they are divided");
+            return STATUS_INPUT;
+        }
+        for (int64_t r = 0; r < w->elements / w->row; r++)
+            measure[r] = o == 0                  ? check_largest(expected + r * w->row, w->row)
+                         : isfinite(expected[r]) ? 1 + fabs(expected[r])
+                                                 : 1;
     }
-    for (int64_t r = 0; r < rows; r++) largest[r] = check_largest(s->out.expected + r * s->out.row, s->out.row);
-    if (!wrong) wrong = find_allowed(s, g, c->linear, rounded, &c->size[n], state, p->arena);
+    if (!wrong) wrong = find_allowed_further(s, g, c->linear, rounded, &c->size[n], noise, elements, p->arena);
+    if (!wrong) wrong = find_allowed(s, of_out, c->linear, rounded, &c->size[n], state, p->arena);
     /* In f64, the rounding errors of the interpreter are as large as those of the kernel. */
-    if (!wrong && p->spec->dtype == DTYPE_F64) check_add_rounding(c, g, n, s->allowed);
+    if (!wrong && p->spec->dtype == DTYPE_F64) check_add_rounding(c, of_out, n, s->output[0].allowed);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     return wrong ? STATUS_MACHINE : STATUS_DONE;
 }
@@ -362,10 +379,9 @@ static enum status expect_stored(const struct checking *c, int n, bool rounded, 
     const struct graph *const g = build_graph_of_prepared(p->arena, p->spec, p->counting, none);
     const enum status status = find_expected(c, g, n, rounded, state, s);
     const double lost = rounding_of(p->spec->k_storage);
-    for (int64_t r = 0; r < s->out.elements / s->out.row && status == STATUS_DONE; r++)
-        s->allowed[r] += lost * s->out.measure[r];
-    for (int64_t r = 0; r < s->statistics.elements && status == STATUS_DONE; r++)
-        s->statistics_allowed[r] += lost * s->statistics.measure[r];
+    for (int o = 0; o < s->outputs && status == STATUS_DONE; o++)
+        for (int64_t r = 0; r < s->output[o].elements / s->output[o].row; r++)
+            s->output[o].allowed[r] += lost * s->output[o].measure[r];
     return status;
 }
 

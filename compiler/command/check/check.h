@@ -13,17 +13,20 @@
 
 enum { MAX_TENSORS = 1024, MAX_INPUTS = 8, NUDGES = 4, FEW_ELEMENTS = 16, SCALED = 3 };
 
-/* An array that is compared: its expected value, and the measure of each row. */
+/* An array that is compared: its expected value, and the measure of each row. An output also has the kernel's tolerance
+   for each row, and its entry in the kernel's table of arrays. */
 struct wanted {
     const char *name;
+    const struct kernel_array *array;
     int rank;
     /* `extent` is the shape for callers. `elements` is the number of elements, and `row` is the number of elements
        in a row. */
     int64_t extent[MAX_RANK], elements, row;
     double *expected;
     const double *measure;
+    double *allowed;
 };
-struct sample { /* the inputs and parameters of a problem, and the expected output */
+struct sample { /* the inputs and parameters of a problem, and the expected outputs */
     struct tensor tensor[MAX_TENSORS];
     const struct kernel_array *array[MAX_TENSORS]; /* array[t] describes tensor[t] */
     int64_t count[MAX_TENSORS];
@@ -33,9 +36,9 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int64_t *query_start; /* [batch]: the positions of the first queries, or NULL for n_k - n_q */
     struct tensor values; /* v if it is stored within another array; otherwise it has no name */
     int64_t values_count;
-    struct wanted out, statistics;        /* `statistics` has no elements if the kernel has no statistics */
-    double *allowed, *statistics_allowed; /* the kernel's tolerance for each row */
-    struct gradients *gradients;          /* NULL if they are not requested or not computed yet */
+    struct wanted *output; /* the result, then the graph's other outputs */
+    int outputs;
+    struct gradients *gradients; /* NULL if they are not requested or not computed yet */
 };
 
 /* The expected gradients of a sample with respect to q, k, v and learned parameters. Arrays of doubles contain all
@@ -133,11 +136,11 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel);
 struct called {
     const struct attn_kernel *kernel;
     struct attn_problem problem;
-    /* array[t] is tensor t, converted to the kernel's type. `result` is the output. */
-    void *array[MAX_TENSORS], *result;
+    /* array[t] is tensor t, converted to the kernel's type. output[o] is output o of the sample. */
+    void *array[MAX_TENSORS], **output;
     char *params;                  /* a struct NAME_params */
     const void *input[MAX_INPUTS]; /* the inputs of forward, in the order of its arguments */
-    int tensors, tables;
+    int tensors, tables, outputs;
     struct attn_mask_tiles *table[MAX_TENSORS]; /* the caller's tables of the tiles of masks */
 };
 /* Calls forward. If `saves` is true, forward also saves values for backward. Returns 0 or ATTN_E…. In both cases the
@@ -152,10 +155,10 @@ void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
 /* Returns the bytes of tensor t in the type that forward takes. */
 size_t check_array_bytes(const struct sample *s, int t);
-/* Compares the statistics of a call with the sample's statistics, if there are any. The tolerance is multiplied by
-   `times`. */
-void check_statistics(const struct checking *c, const struct sample *s, int sample, const void *statistics,
-                      double times, struct worst *worst);
+/* Returns the bytes of `elements` elements of output o. */
+size_t check_output_bytes(const struct sample *s, int o, int64_t elements);
+/* Compares the outputs of a call with the sample's. Multiplies the tolerances by `times`. */
+void check_outputs(const struct sample *s, int sample, void *const *output, double times, struct worst *worst);
 /* Returns element k of an array of the kernel. */
 double check_result_at(const void *result, int64_t k, enum attn_dtype dtype);
 

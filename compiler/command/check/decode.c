@@ -16,10 +16,9 @@ enum { MAX_PAIRS_EXTENDED = 1 << 20, MAX_PIECE = 40 };
 struct growth {
     struct called *forward;
     const struct sample *sample;
-    const struct kernel_array *out, *statistics; /* `statistics` is NULL if the kernel has none */
     struct attn_problem p;
-    /* piece[t] is a piece of tensor t. `of_out` is a piece of the output, and `result` is the whole output. */
-    void *state, *piece[MAX_TENSORS], *of_out, *result;
+    /* piece[t] is a piece of tensor t, piece_out[o] a piece of output o, and output[o] the whole output. */
+    void *state, *piece[MAX_TENSORS], **piece_out, **output;
     /* given[t] is tensor t as extend takes it. */
     void *given[MAX_TENSORS];
     /* If pieces are joined: the states before a piece and of the piece alone, the piece's output there, which is not
@@ -30,8 +29,6 @@ struct growth {
        gave other results than `state`. Elements of a state that no result reads may differ. */
     void *unasked;
     bool appended, differs;
-    /* `of_statistics` is a piece of the statistics. `all_statistics` has all of them. */
-    void *of_statistics, *all_statistics;
     /* at[b] is the length of sequence b so far. tokens[b] is the number of tokens that the next call appends to it. */
     int64_t *at, *tokens;
 };
@@ -68,22 +65,25 @@ static void copy_rows(const struct growth *x, const struct kernel_array *a, void
             }
 }
 
+static size_t piece_bytes(const struct growth *x, const struct kernel_array *a)
+{
+    return (size_t)(x->p.batch * heads_of(&x->p, a) * x->p.n_q) * row_bytes(a);
+}
+
 /* Copies the next piece of each array with a row per token. Returns 0 or ATTN_EMEMORY. */
 static int take_pieces(struct growth *x)
 {
     const struct sample *const s = x->sample;
-    x->of_out = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
-    x->ignored = check_memory((size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out));
-    int error = x->of_out && x->ignored ? 0 : ATTN_EMEMORY;
-    if (x->statistics) {
-        x->p.statistics = x->of_statistics = check_memory((size_t)(x->p.batch * x->p.heads * x->p.n_q) *
-                                                          row_bytes(x->statistics));
-        error = error || x->of_statistics ? error : ATTN_EMEMORY;
+    x->ignored = check_memory(piece_bytes(x, s->output[0].array));
+    int error = x->ignored ? 0 : ATTN_EMEMORY;
+    for (int o = 0; o < s->outputs; o++) {
+        x->piece_out[o] = check_memory(piece_bytes(x, s->output[o].array));
+        if (!x->piece_out[o]) error = ATTN_EMEMORY;
     }
     for (int t = 0; t < s->tensors && !error; t++) {
         const struct kernel_array *const a = s->array[t];
         if (!array_grows(a)) continue;
-        x->piece[t] = check_memory((size_t)(x->p.batch * heads_of(&x->p, a) * x->p.n_q) * row_bytes(a));
+        x->piece[t] = check_memory(piece_bytes(x, a));
         if (!x->piece[t]) return ATTN_EMEMORY;
         copy_rows(x, a, x->piece[t], x->given[t], false);
         check_set_array(x->forward, s, t, x->piece[t]);
@@ -97,10 +97,12 @@ static void free_pieces(struct growth *x)
         attn_free(x->piece[t]);
         x->piece[t] = NULL;
     }
-    attn_free(x->of_out);
+    for (int o = 0; o < x->sample->outputs; o++) {
+        attn_free(x->piece_out[o]);
+        x->piece_out[o] = NULL;
+    }
     attn_free(x->ignored);
-    attn_free(x->of_statistics);
-    x->ignored = x->of_statistics = NULL;
+    x->ignored = NULL;
 }
 
 /* Draws each sequence's number of tokens in the next piece. If `alike` is true, all sequences get equally many. If
@@ -123,10 +125,13 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
     return longest;
 }
 
-/* Appends the piece to a state, without queries if `out` is NULL. Returns 0 or ATTN_E…. */
-static int extend(const struct growth *x, void *out, void *state, void *workspace)
+/* Appends the piece to a state, without queries if `out` is NULL. Other outputs are computed with the piece of the
+   result. Returns 0 or ATTN_E…. */
+static int extend(struct growth *x, void *out, void *state, void *workspace)
 {
     const struct called *const f = x->forward;
+    for (int o = 1; o < x->sample->outputs; o++)
+        *problem_output(&x->p, x->sample->output[o].name).data = out == x->piece_out[0] ? x->piece_out[o] : NULL;
     const void *const q = out ? f->input[0] : NULL;
     return f->kernel->extend(&x->p, f->params, q, f->input[1], f->input[2], out, state, workspace);
 }
@@ -135,15 +140,12 @@ static int extend(const struct growth *x, void *out, void *state, void *workspac
    queries to a copy of the state before. Returns 0 or ATTN_E…. */
 static int extend_twice(struct growth *x, void *workspace)
 {
-    void *const statistics = x->p.statistics;
-    const size_t bytes = (size_t)(x->p.batch * heads_of(&x->p, x->out) * x->p.n_q) * row_bytes(x->out);
-    x->p.statistics = NULL;
     int error = x->appended ? extend(x, x->ignored, x->unasked, workspace) : 0;
     memcpy(x->unasked, x->state, x->p.state_bytes);
     if (!error) error = extend(x, NULL, x->unasked, workspace);
-    x->p.statistics = statistics;
-    if (!error) error = extend(x, x->of_out, x->state, workspace);
-    x->differs |= !error && x->appended && memcmp(x->ignored, x->of_out, bytes) != 0;
+    if (!error) error = extend(x, x->piece_out[0], x->state, workspace);
+    x->differs |= !error && x->appended &&
+                  memcmp(x->ignored, x->piece_out[0], piece_bytes(x, x->sample->output[0].array)) != 0;
     x->appended = true;
     return error;
 }
@@ -153,14 +155,11 @@ static int extend_twice(struct growth *x, void *workspace)
 static int join(struct growth *x, void *workspace)
 {
     const struct attn_kernel *const kernel = x->forward->kernel;
-    void *const statistics = x->p.statistics;
     x->p.start = x->at[0];
     int error = kernel->state_init(&x->p, x->right);
     x->p.start = 0;
-    x->p.statistics = NULL;
     if (!error) error = extend(x, x->ignored, x->right, workspace);
     if (!error) error = kernel->state_fold(&x->p, x->left, x->right);
-    x->p.statistics = statistics;
     if (!error) memcpy(x->state, x->left, x->p.state_bytes);
     if (!error) x->appended = false; /* the joined state may round otherwise */
     /* the first piece does not end at a whole chunk, or the state has no room */
@@ -181,8 +180,8 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
         if (!error && x->chunk) memcpy(x->left, x->state, p->state_bytes);
         if (!error) error = extend_twice(x, workspace);
         if (!error && x->chunk) error = join(x, workspace);
-        if (!error) copy_rows(x, x->out, x->of_out, x->result, true);
-        if (!error && x->statistics) copy_rows(x, x->statistics, x->of_statistics, x->all_statistics, true);
+        for (int o = 0; o < x->sample->outputs && !error; o++)
+            copy_rows(x, x->sample->output[o].array, x->piece_out[o], x->output[o], true);
         for (int64_t b = 0; b < p->batch; b++) x->at[b] += x->tokens[b];
         free_pieces(x);
         attn_free(workspace);
@@ -191,22 +190,21 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
 }
 
 /* Allocates the arrays for a sample and appends its sequences. If `alike` is true, a piece has equally many tokens
-   of all sequences. The output is x->result. */
+   of all sequences. The outputs are x->output. */
 static int grow_once(struct checking *c, struct called *forward, int sample, bool alike, uint64_t *state,
                      struct growth *x)
 {
     const struct attn_kernel *const kernel = forward->kernel;
     const size_t batch = (size_t)forward->problem.batch;
-    const struct kernel_arrays *const arrays = c->p->kernel.arrays;
+    const struct sample *const s = &c->sample[sample];
     *x = (struct growth){.forward = forward,
-                         .sample = &c->sample[sample],
-                         .out = &arrays->array[kernel_array_of(arrays, QUANTITY_RESULT)],
-                         .p = forward->problem};
-    const struct wanted *const statistics = &c->sample[sample].statistics;
-    if (statistics->elements) {
-        x->statistics = &arrays->array[kernel_array_find(arrays, statistics->name)];
-        x->all_statistics = check_memory((size_t)statistics->elements * row_bytes(x->statistics));
-        if (!x->all_statistics) return ATTN_EMEMORY;
+                         .sample = s,
+                         .p = forward->problem,
+                         .piece_out = arena_alloc(c->p->arena, (size_t)s->outputs * sizeof *x->piece_out),
+                         .output = arena_alloc(c->p->arena, (size_t)s->outputs * sizeof *x->output)};
+    for (int o = 0; o < s->outputs; o++) {
+        x->output[o] = check_memory(check_output_bytes(s, o, s->output[o].elements));
+        if (!x->output[o]) return ATTN_EMEMORY;
     }
     for (int t = 0; t < x->sample->tensors; t++) {
         const struct kernel_array *const a = x->sample->array[t];
@@ -228,14 +226,12 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     x->p.state_bytes = kernel->state(&x->p);
     x->state = check_memory(x->p.state_bytes);
     x->unasked = check_memory(x->p.state_bytes);
-    x->result = check_memory((size_t)c->sample[sample].out.elements * attn_dtype_size(kernel->dtype));
     x->at = attn_alloc(batch * sizeof *x->at);
     x->tokens = attn_alloc(batch * sizeof *x->tokens);
     x->left = x->chunk ? check_memory(x->p.state_bytes) : NULL;
     x->right = x->chunk ? check_memory(x->p.state_bytes) : NULL;
     const bool joins = (x->left && x->right) || !x->chunk;
-    const int error = x->state && x->unasked && x->result && x->at && x->tokens && joins ? grow(x, alike, state)
-                                                                                         : ATTN_EMEMORY;
+    const int error = x->state && x->unasked && x->at && x->tokens && joins ? grow(x, alike, state) : ATTN_EMEMORY;
     for (int t = 0; t < x->sample->tensors; t++)
         if (x->given[t] != forward->array[t]) attn_free(x->given[t]);
     attn_free(x->state);
@@ -272,26 +268,19 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
     for (int k = 0; k < 2 * c->sizes; k++) {
         const int n = k / 2;
         const struct sample *s = &c->extended[n];
-        const int64_t rows = s->out.elements / s->out.row;
         if (!grows(&c->size[n])) continue;
         struct called forward;
         struct growth x = {0};
         int error = check_call(c, kernel, n, false, &forward);
         if (!error) error = grow_once(c, &forward, n, k % 2 || share_rows(s), &state, &x);
-        double *out = arena_alloc(c->p->arena, (size_t)s->out.elements * sizeof *out),
-               *allowed = arena_alloc(c->p->arena, (size_t)rows * sizeof *allowed);
-        for (int64_t e = 0; e < s->out.elements && !error; e++) out[e] = check_result_at(x.result, e, kernel->dtype);
-        for (int64_t r = 0; r < rows; r++)
-            allowed[r] = s->allowed[r] * (c->linear ? 1 : 2); /* adding sums over pieces has rounding errors */
-        if (!error) check_statistics(c, s, n, x.all_statistics, c->linear ? 1 : 2, &worst);
-        attn_free(x.result);
-        attn_free(x.all_statistics);
+        /* Adding sums over pieces has rounding errors. */
+        if (!error) check_outputs(s, n, x.output, c->linear ? 1 : 2, &worst);
+        for (int o = 0; o < s->outputs && x.output; o++) attn_free(x.output[o]);
         check_call_end(&forward);
         if (error) {
             complain(c->o, "%s: extend: %s", c->p->spec->name, attn_strerror(error));
             return STATUS_MACHINE;
         }
-        check_worst(&s->out, n, out, allowed, c->p->spec->dtype, &worst);
         differs |= x.differs;
     }
     if (differs && c->good) {

@@ -40,7 +40,7 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
     tensor[t].data = moved;
     const char *wrong = graph_eval(x->forward, x->size, tensor, x->tensors, out);
     *sum = *sizes = 0;
-    for (int64_t k = 0; k < s->out.elements; k++) {
+    for (int64_t k = 0; k < s->output[0].elements; k++) {
         const double term = out[k] * x->tensor[x->tensors + 1].data[k];
         *sum += term;
         *sizes += fabs(term);
@@ -56,7 +56,8 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     const int64_t n = s->count[t];
     double *direction = arena_alloc(arena, (size_t)n * sizeof *direction),
            *moved = arena_alloc(arena, (size_t)n * sizeof *moved),
-           *out = arena_alloc(arena, (size_t)s->out.elements * sizeof *out), along = 0, sizes = 0, terms = 0, slope[3];
+           *out = arena_alloc(arena, (size_t)s->output[0].elements * sizeof *out), along = 0, sizes = 0, terms = 0,
+           slope[3];
     const char *wrong = NULL;
     for (int64_t k = 0; k < n; k++) {
         direction[k] = check_normal(state);
@@ -83,9 +84,10 @@ static const char *scale_of(const struct evaluation *x, const struct sample *s, 
 {
     /* If tensors have equal names, the interpreter takes the first one. */
     struct tensor in[SCALED + MAX_TENSORS];
-    g->scaled[0] = (struct tensor){s->out.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
-    g->scaled[1] = (struct tensor){g->dout.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
-    for (int64_t k = 0; k < s->out.elements; k++) g->scaled[1].data[k] = fabs(g->dout.data[k]);
+    g->scaled[0] = (struct tensor){s->output[0].name,
+                                   arena_alloc(arena, (size_t)s->output[0].elements * sizeof(double))};
+    g->scaled[1] = (struct tensor){g->dout.name, arena_alloc(arena, (size_t)s->output[0].elements * sizeof(double))};
+    for (int64_t k = 0; k < s->output[0].elements; k++) g->scaled[1].data[k] = fabs(g->dout.data[k]);
     for (int t = 0; t < s->tensors; t++) {
         if (s->array[t]->quantity != QUANTITY_VALUE) continue;
         g->scaled[2] = (struct tensor){s->tensor[t].name, check_sizes(&s->tensor[t], s->count[t], arena)};
@@ -170,12 +172,13 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
         out->of[a] = check_wanted(x->g->module, x->g->output[a].name, v->rank, v->axes, size);
         out->all += out->of[a].elements;
     }
-    out->dout = (struct tensor){arena_printf(arena, "d%s", s->out.name),
-                                arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    out->dout = (struct tensor){arena_printf(arena, "d%s", s->output[0].name),
+                                arena_alloc(arena, (size_t)s->output[0].elements * sizeof(double))};
     out->expected = arena_alloc(arena, (size_t)out->all * sizeof *out->expected);
     out->allowed = arena_alloc(arena, (size_t)out->all * sizeof *out->allowed);
-    for (int64_t k = 0; k < s->out.elements; k++) out->dout.data[k] = check_as_stored(check_normal(state), dtype);
-    x->tensor[s->tensors] = (struct tensor){s->out.name, arena_alloc(arena, (size_t)s->out.elements * sizeof(double))};
+    for (int64_t k = 0; k < s->output[0].elements; k++) out->dout.data[k] = check_as_stored(check_normal(state), dtype);
+    x->tensor[s->tensors] = (struct tensor){s->output[0].name,
+                                            arena_alloc(arena, (size_t)s->output[0].elements * sizeof(double))};
     x->tensor[s->tensors + 1] = out->dout;
     out->rounding = arena_alloc(arena, (size_t)out->all * sizeof *out->rounding);
     const char *wrong = evaluate(x, NULL, out->expected);
@@ -192,7 +195,7 @@ const char *gradients_of(const struct unit *p, const struct sample *s, const str
         for (int t = 0; t < s->tensors + 2; t++) {
             if (t == s->tensors || (t < s->tensors && dtype_is_integer(s->array[t]->dtype))) continue;
             const double *from = t < s->tensors ? s->tensor[t].data : out->dout.data;
-            const int64_t n = t < s->tensors ? s->count[t] : s->out.elements;
+            const int64_t n = t < s->tensors ? s->count[t] : s->output[0].elements;
             x->tensor[t].data = arena_alloc(arena, (size_t)n * sizeof(double));
             for (int64_t k = 0; k < n; k++)
                 x->tensor[t].data[k] = from[k] * (1 + (check_uniform(state) < 0.5 ? -1 : 1) * 0x1p-24);

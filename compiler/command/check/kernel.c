@@ -11,23 +11,15 @@ enum status check_kernel(struct checking *c)
                                      c->o->console.quiet, &loaded);
     if (status != STATUS_DONE) return status;
     struct worst worst = {.share = 0};
-    int64_t most = 0;
-    for (int n = 0; n < c->sizes; n++)
-        if (c->sample[n].out.elements > most) most = c->sample[n].out.elements;
-    double *out = arena_alloc(c->p->arena, (size_t)most * sizeof *out);
     for (int n = 0; n < c->sizes && status == STATUS_DONE; n++) {
-        const struct sample *s = &c->sample[n];
         struct called forward;
         const int error = check_call(c, loaded.kernel, n, false, &forward);
-        for (int64_t k = 0; k < s->out.elements && !error; k++)
-            out[k] = check_result_at(forward.result, k, loaded.kernel->dtype);
-        if (!error) check_statistics(c, &c->sample[n], n, forward.problem.statistics, 1, &worst);
+        if (!error) check_outputs(&c->sample[n], n, forward.output, 1, &worst);
         check_call_end(&forward);
         if (error) {
             complain(c->o, "%s: %s", c->p->spec->name, attn_strerror(error));
             status = STATUS_MACHINE;
-        } else
-            check_worst(&s->out, n, out, s->allowed, c->p->spec->dtype, &worst);
+        }
     }
     if (status == STATUS_DONE)
         check_report(c, "the compiled kernel", "the compiled kernel", &worst, "of the tolerance", worst.share <= 1);

@@ -349,8 +349,7 @@ void check_passes(struct checking *c)
         x->known[linear] = arena_alloc(x->arena, (size_t)c->of_passes * sizeof *x->known[linear]);
         for (int n = 0; n < c->of_passes; n++) {
             const struct gradients *g = c->sample[n].gradients;
-            note(x, linear, n, c->sample[n].out);
-            if (c->sample[n].statistics.elements) note(x, linear, n, c->sample[n].statistics);
+            for (int o = 0; o < c->sample[n].outputs; o++) note(x, linear, n, c->sample[n].output[o]);
             for (int a = 0; g && a < g->outputs; a++) note(x, linear, n, g->of[a]);
         }
     }
@@ -368,6 +367,6 @@ void check_add_rounding(const struct checking *c, const struct graph *g, int sam
     struct arena *arena = arena_new();
     struct checking_passes x = {.c = (struct checking *)c, .arena = arena};
     x.known[0] = arena_alloc(arena, (size_t)c->sizes * sizeof *x.known[0]);
-    add_rounding(&x, &(struct either){.graph = g}, false, sample, 1, &c->sample[sample].out, row);
+    add_rounding(&x, &(struct either){.graph = g}, false, sample, 1, &c->sample[sample].output[0], row);
     arena_free(arena);
 }

@@ -148,8 +148,9 @@ void run_write(struct run *r, const struct loaded_kernel *loaded, const char *na
     }
 }
 
-const struct kernel_array *run_statistics(const struct run *r)
+bool run_is_output(const struct kernel_array *a)
 {
-    const int k = kernel_array_find(r->arrays, "statistics");
-    return k < 0 || r->arrays->array[k].place != PLACE_PROBLEM ? NULL : &r->arrays->array[k];
+    const enum array_access access = a->access[ENTRY_FORWARD];
+    return (a->place == PLACE_ARGUMENT || a->place == PLACE_PROBLEM) &&
+           (access == ACCESS_WRITTEN || access == ACCESS_WANTED);
 }

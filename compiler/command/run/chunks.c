@@ -110,13 +110,11 @@ static void *element_of(const struct run *r, enum quantity quantity, int64_t ele
     return data ? data + (size_t)element * attn_dtype_size(r->kernel->dtype) : NULL;
 }
 
-/* Appends all tokens to the state with extend, which writes to `out` and `statistics`. Returns the number of calls.
-   On failure, prints a message and returns 0. */
-static int64_t extend_all(struct run *r, const struct attn_array *out, const struct attn_array *statistics, void *state,
-                          size_t bytes)
+/* Appends all tokens to the state with extend, which writes output k to grown[k]. Returns the number of calls. On
+   failure, prints a message and returns 0. */
+static int64_t extend_all(struct run *r, const struct attn_array *grown, void *state, size_t bytes)
 {
     const struct attn_kernel *const kernel = r->kernel;
-    const size_t size = attn_dtype_size(kernel->dtype);
     struct attn_problem p;
     int64_t chunk[RUN_MAX_CHUNKS], calls = 0, done = 0;
     void **const piece = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *piece);
@@ -136,13 +134,17 @@ static int64_t extend_all(struct run *r, const struct attn_array *out, const str
             error = ATTN_EMEMORY;
             break;
         }
-        if (statistics->data)
-            p.statistics = (char *)statistics->data +
-                           (size_t)(done * p.statistics_at.row) * attn_dtype_size(statistics->dtype);
+        void *out = NULL;
+        for (int k = 0; k < r->arrays->count; k++) {
+            const struct kernel_array *const like = &r->arrays->array[k];
+            if (!grown[k].data) continue;
+            const struct problem_output other = like->place == PLACE_PROBLEM ? problem_output(&p, like->name)
+                                                                             : (struct problem_output){&out, &p.out};
+            *other.data = (char *)grown[k].data + (size_t)(done * other.strides->row) * attn_dtype_size(grown[k].dtype);
+        }
         error = kernel->extend(&p, r->params, element_of(r, QUANTITY_QUERY, done * p.q.row),
                                element_of(r, QUANTITY_KEY, done * p.k.row),
-                               element_of(r, QUANTITY_VALUE, done * p.v.row),
-                               (char *)out->data + (size_t)(done * p.out.row) * size, state, workspace);
+                               element_of(r, QUANTITY_VALUE, done * p.v.row), out, state, workspace);
     }
     for (int k = 0; k < r->arrays->count; k++) attn_free(piece[k]);
     attn_free(workspace);
@@ -166,7 +168,7 @@ static const char *smaller_from(const struct run *r, size_t bytes)
     return arena_printf(r->arena, " (smaller than keys and values from %lld tokens on)", (long long)bytes / token + 1);
 }
 
-void run_call_chunks(struct run *r, struct attn_array *out)
+void run_call_chunks(struct run *r)
 {
     const struct attn_kernel *const kernel = r->kernel;
     if (r->problem.query_start) {
@@ -183,17 +185,18 @@ void run_call_chunks(struct run *r, struct attn_array *out)
     r->problem.capacity = r->problem.n_k;
     const size_t bytes = kernel->state(&r->problem);
     void *const state = attn_alloc(bytes);
-    struct attn_array grown,
-        statistics = {.data = NULL}, *const given = run_statistics(r) ? run_array(r, "statistics") : NULL;
-    const bool room = run_make_array(r, run_argument(r, QUANTITY_RESULT), &grown) &&
-                      (!given || run_make_array(r, run_statistics(r), &statistics));
+    struct attn_array *const grown = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *grown);
+    bool room = true;
+    for (int k = 0; k < r->arrays->count && room; k++)
+        if (run_is_output(&r->arrays->array[k])) room = run_make_array(r, &r->arrays->array[k], &grown[k]);
     if (!state) run_out_of_memory(r, "the state", bytes);
-    const int64_t calls = state && room ? extend_all(r, &grown, &statistics, state, bytes) : 0;
+    const int64_t calls = state && room ? extend_all(r, grown, state, bytes) : 0;
     attn_free(state);
     if (calls) {
         char text[32];
-        const double of_out = difference(&grown, out), of_given = given ? difference(&statistics, given) : 0,
-                     off = fmax(of_out, of_given);
+        double off = 0;
+        for (int k = 0; k < r->arrays->count; k++)
+            if (grown[k].data) off = fmax(off, difference(&grown[k], &r->array[k]));
         if (r->drops)
             mention(r->options, "", "%lld calls of extend, a state of %s%s; extend drops nothing, so forward differs",
                     (long long)calls, table_bytes((double)bytes, text, sizeof text), smaller_from(r, bytes));
@@ -206,9 +209,9 @@ void run_call_chunks(struct run *r, struct attn_array *out)
             run_failed(r, STATUS_INPUT);
         }
     }
-    attn_free(out->data);
-    *out = grown;
-    if (!given) return;
-    attn_free(given->data);
-    *given = statistics;
+    for (int k = 0; k < r->arrays->count; k++) {
+        if (!grown[k].data) continue;
+        attn_free(r->array[k].data);
+        r->array[k] = grown[k];
+    }
 }

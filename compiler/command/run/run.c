@@ -120,12 +120,12 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
         return;
     }
     const struct kernel_array *const result = run_argument(r, QUANTITY_RESULT);
-    struct attn_array *const out = run_array(r, result->name);
-    bool room = run_make_array(r, result, out);
-    const struct kernel_array *const statistics = run_statistics(r);
-    if (statistics) {
-        room &= run_make_array(r, statistics, run_array(r, statistics->name));
-        p->statistics = run_array(r, statistics->name)->data;
+    bool room = true;
+    for (int k = 0; k < r->arrays->count && room; k++) {
+        const struct kernel_array *const like = &r->arrays->array[k];
+        if (!run_is_output(like)) continue;
+        room = run_make_array(r, like, &r->array[k]);
+        if (like->place == PLACE_PROBLEM) *problem_output(p, like->name).data = r->array[k].data;
     }
     const bool gradients = r->array[kernel_gradient_of(r->arrays, kernel_array_find(r->arrays, result->name))].data &&
                            !o->chunks;
@@ -153,10 +153,10 @@ static void call_kernel(struct run *r, const struct loaded_kernel *loaded)
             complain(o, "%s: %s", kernel->name, attn_strerror(error));
             run_failed(r, STATUS_INPUT);
         } else {
-            if (o->chunks) run_call_chunks(r, out);
-            if (r->status == STATUS_DONE) run_write(r, loaded, result->name, out, seconds);
-            if (statistics && r->status == STATUS_DONE)
-                run_write(r, loaded, statistics->name, run_array(r, statistics->name), seconds);
+            if (o->chunks) run_call_chunks(r);
+            for (int k = 0; k < r->arrays->count && r->status == STATUS_DONE; k++)
+                if (run_is_output(&r->arrays->array[k]))
+                    run_write(r, loaded, r->arrays->array[k].name, &r->array[k], seconds);
         }
         if (!error && gradients && r->status == STATUS_DONE) call_backward(r, loaded);
     }

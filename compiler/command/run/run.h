@@ -64,8 +64,8 @@ bool run_make_array(struct run *r, const struct kernel_array *like, struct attn_
 void run_write(struct run *r, const struct loaded_kernel *loaded, const char *name, struct attn_array *a,
                double seconds);
 
-/* Returns the array of statistics, or NULL. */
-const struct kernel_array *run_statistics(const struct run *r);
+/* Returns whether forward writes the array. */
+bool run_is_output(const struct kernel_array *a);
 
 /* ---- inputs.c ---- */
 
@@ -101,6 +101,6 @@ int run_chunk_sizes(const struct options *o, int64_t *chunk);
 
 /* Computes the outputs with extend, for --chunks. Compares them with the outputs of forward, and then replaces those
    outputs. */
-void run_call_chunks(struct run *r, struct attn_array *out);
+void run_call_chunks(struct run *r);
 
 #endif
