@@ -100,6 +100,15 @@ bool axis_is_counted(const struct axis *a); /* true if the extent does not depen
    tile stores only the current range. */
 bool axis_is_whole(const struct axis *a);
 
+/* Sets of axes, as bits (axes.c): bit a stands for axis a. */
+#define AXIS(a) (UINT32_C(1) << (a))
+uint32_t axes_set(int rank, const int *axes);
+uint32_t axes_with_size(const struct module *m, enum size_source source);
+uint32_t axes_of_sequences(const struct module *m);
+uint32_t axes_of_chunks(const struct module *m);
+int axes_first(uint32_t axes); /* returns the first axis of a set, or -1 if the set is empty */
+int axes_only(uint32_t axes);  /* returns the only axis of a set, or -1 if the set is empty or has several axes */
+
 struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };

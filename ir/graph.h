@@ -157,6 +157,12 @@ void graph_drop_operands(struct graph *g);
 /* Removes unused operands and values, but keeps inputs and parameters. */
 void graph_sweep_computed(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
+/* Returns the axes of v, and the axes of its region and of the subscripts of its operands, as bits. */
+uint32_t value_axes(const struct value *v);
+uint32_t value_read_axes(const struct value *v);
+void value_add_axes(struct value *v, uint32_t axes); /* appends the axes that v lacks */
+/* Returns a value without operands over a set of axes. Axes of value `like` come first, in their order. */
+struct value value_over(enum graph_op op, const struct value *like, uint32_t axes);
 /* Returns the number of elements of value v for each index of its run-time axes. */
 int64_t graph_constant_elements(const struct graph *g, int v);
 /* Returns the number of operands that a REDUCE or CONTRACT sums, which is 1 or 2. For a SOLVE, returns the number of

@@ -24,12 +24,11 @@ struct chunks {
     bool failed;    /* loops over chunks cannot compute these gradients */
 };
 
-/* Returns the number of sequences in a set of axes. */
+/* Returns the number of sequences in a set of axes: 0, 1, or 2 for several. */
 static int sequences_in(const struct chunks *p, uint32_t axes)
 {
-    int count = 0;
-    for (int a = 0; a < p->m->axes; a++) count += (axes >> a & 1) && axis_is_sequence(&p->m->axis[a]);
-    return count;
+    axes &= axes_of_sequences(p->m);
+    return !axes ? 0 : axes_only(axes) >= 0 ? 1 : 2;
 }
 
 /* Returns the direction in which the chunks of a carried state run, or 0 if its region is of another kind. */
@@ -44,12 +43,11 @@ static void find_direction(struct chunks *p, int v)
 {
     const struct value *const value = &p->g->value[v];
     const bool state = is_carried_state(p->x, v), sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
-    const uint32_t own = reversal_bits(value->rank, value->axes);
+    const uint32_t own = value_axes(value);
     int *const direction = &p->direction[v];
-    int elements = 0;
-    for (int k = 0; k < value->rank; k++) elements += p->m->axis[value->axes[k]].source == SIZE_CONSTANT;
-    p->failed |= elements && sequences_in(p, own) > 1; /* such as a decay for each element of a pair */
-    p->of_pairs[v] = sums && sequences_in(p, reversal_summed(value) & ~own) > 0;
+    p->failed |= (own & axes_with_size(p->m, SIZE_CONSTANT)) &&
+                 sequences_in(p, own) > 1; /* such as a decay for each element of a pair */
+    p->of_pairs[v] = sums && sequences_in(p, value_read_axes(value) & ~own) > 0;
     if (v == p->x->solution || v == p->x->residual || reversal_is_saved(p->x, v)) {
         p->of_pairs[v] = false;
         return;
@@ -75,9 +73,8 @@ static int read_part(struct chunks *p, int made, const char *name)
     given.sums = v->rank && p->m->axis[v->axes[v->rank - 1]].source == SIZE_CONSTANT;
     given.name = name ? name : arena_printf(p->m->arena, "linear_part_%d", p->parts);
     p->parts++;
-    for (int k = 0; k < v->rank; k++)
-        p->failed |= p->m->axis[v->axes[k]].source == SIZE_N_Q || axis_is_chunks(&p->m->axis[v->axes[k]]);
-    p->failed |= sequences_in(p, reversal_bits(v->rank, v->axes)) != 1 || p->g->outputs == MAX_OUTPUTS;
+    p->failed |= (value_axes(v) & (axes_with_size(p->m, SIZE_N_Q) | axes_of_chunks(p->m))) != 0;
+    p->failed |= sequences_in(p, value_axes(v)) != 1 || p->g->outputs == MAX_OUTPUTS;
     graph_output(p->g, given.name, made);
     return reversal_append(p->x, given);
 }
@@ -109,9 +106,7 @@ static int taken(struct chunks *p, int v)
 
 static bool has_queries(const struct chunks *p, int v)
 {
-    bool queries = false;
-    for (int k = 0; k < p->g->value[v].rank; k++) queries |= p->m->axis[p->g->value[v].axes[k]].source == SIZE_N_Q;
-    return queries;
+    return (value_axes(&p->g->value[v]) & axes_with_size(p->m, SIZE_N_Q)) != 0;
 }
 
 /* Returns the copy of v, a sum of direction 1. The terms that direction -1 can compute become one part. */
@@ -186,12 +181,8 @@ static int copy_of(struct chunks *p, int v, int direction)
    loop over chunks are heads, which cannot add to the same elements. */
 static bool is_shared(const struct reversal *x, const struct value *v)
 {
-    bool batch = false, heads = false;
-    for (int k = 0; k < v->rank; k++) {
-        batch |= x->m->axis[v->axes[k]].source == SIZE_BATCH;
-        heads |= x->m->axis[v->axes[k]].source == SIZE_KV_HEADS;
-    }
-    return !batch || !heads;
+    return !(value_axes(v) & axes_with_size(x->m, SIZE_BATCH)) ||
+           !(value_axes(v) & axes_with_size(x->m, SIZE_KV_HEADS));
 }
 
 bool reversal_cut_by_chunks(struct reversal *x, int *count)

@@ -64,12 +64,6 @@ static bool same_value_axes(const struct graph *g, int v, int w)
     return same;
 }
 
-static bool is_sum_of_operands(const struct value *v, const struct expr *e)
-{
-    if (e->op == EXPR_ADD) return is_sum_of_operands(v, e->arg[0]) && is_sum_of_operands(v, e->arg[1]);
-    return e->op == EXPR_OPERAND;
-}
-
 /* Inserts the sum of the terms from `first` on whose values have the axes of its value. Returns how the sum is read.
    Marks the terms in `done`. */
 static struct ref add_alike(struct reversal *x, const struct spread *term, int terms, int first, bool *done)
@@ -96,7 +90,7 @@ static void collect(struct reversal *x, int v)
     const struct value old = g->value[v];
     struct spread term[MAX_OPERANDS];
     bool done[MAX_OPERANDS] = {false};
-    if (old.op != GRAPH_MAP || old.operands < 2 || !is_sum_of_operands(&old, old.expr)) return;
+    if (old.op != GRAPH_MAP || old.operands < 2 || !reversal_is_sum(old.expr)) return;
     for (int k = 0; k < old.operands; k++)
         if (!find_spread(x, &old.operand[k], &term[k])) return;
     const struct expr *const common = common_part(x, term, old.operands, term[0].condition), *e = NULL;

@@ -78,7 +78,6 @@ const struct expr *reversal_operand(struct reversal *x, struct value *map, struc
 const struct expr *reversal_value(struct reversal *x, struct value *map, int v); /* reads v along the axes of v */
 /* Appends the unfinished map with expression e to the graph, without unused axes and operands. Returns its number. */
 int reversal_map(struct reversal *x, struct value *map, const struct expr *e);
-uint32_t reversal_bits(int rank, const int *axes);       /* a set of axes: bit a stands for axis a */
 uint32_t reversal_axes(const struct reversal *x, int v); /* the axes of value v, as bits */
 /* Returns the axes of an expression over v's operands, as bits. */
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e);
@@ -197,10 +196,6 @@ void reversal_save_rows(struct compilation *c);
 bool reversal_is_total(const struct module *m, const struct value *v);
 /* Returns an axis of extent 1. Outputs of loops need a constant axis, so single numbers get this axis. (total.c) */
 int reversal_axis_of_one(struct module *m);
-/* Returns v's axes and summed axes, as bits. (total.c) */
-uint32_t reversal_summed(const struct value *v);
-/* Returns the sequences in `axes`, as bits (total.c). */
-uint32_t reversal_sequences(const struct module *m, uint32_t axes);
 /* Turns each total that rows or other totals use into an output, and into an input of its users. Returns the number
    of these totals. (whole.c) */
 int reversal_split_wholes(struct compilation *c);

@@ -30,8 +30,8 @@ static bool sums_over(const struct value *v, int axis)
 /* Whether v has a sum over another sequence for each row, such as the gradient of a key. */
 static bool sums_rows(const struct module *m, const struct value *v)
 {
-    const uint32_t own = reversal_sequences(m, reversal_bits(v->rank, v->axes));
-    return v->op != GRAPH_MAP && own && (reversal_sequences(m, reversal_summed(v)) & ~own);
+    const uint32_t sequences = axes_of_sequences(m), own = value_axes(v);
+    return v->op != GRAPH_MAP && (own & sequences) && (value_read_axes(v) & sequences & ~own);
 }
 
 /* Returns, for each value, the axes of batches and heads of the carried states that it depends on, as bits. With
@@ -39,16 +39,14 @@ static bool sums_rows(const struct module *m, const struct value *v)
 static uint32_t *heads_of_states(const struct graph *g, bool rows)
 {
     const struct module *m = g->module;
+    const uint32_t chunks = axes_of_chunks(m), heads = axes_with_size(m, SIZE_BATCH) |
+                                                       axes_with_size(m, SIZE_KV_HEADS) |
+                                                       axes_with_size(m, SIZE_MEMBERS);
     uint32_t *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
     for (int number = 0; number < g->values; number++) { /* operands precede their users */
         const struct value *v = &g->value[number];
-        bool chunks = false;
-        for (int a = 0; a < v->rank; a++) chunks |= axis_is_chunks(&m->axis[v->axes[a]]);
-        for (int a = 0; a < v->rank && v->op != GRAPH_MAP && (chunks || (rows && sums_rows(m, v))); a++) {
-            const enum size_source source = m->axis[v->axes[a]].source;
-            if (source == SIZE_BATCH || source == SIZE_KV_HEADS || source == SIZE_MEMBERS)
-                of[number] |= UINT32_C(1) << v->axes[a];
-        }
+        if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || (rows && sums_rows(m, v))))
+            of[number] |= value_axes(v) & heads;
         for (int k = 0; k < v->operands; k++) of[number] |= of[v->operand[k].of];
     }
     return of;
@@ -129,14 +127,6 @@ static int rows_last(struct heads *x, int number, bool parameter)
     return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
 }
 
-/* Whether v has the axis of slices. */
-static bool has_slices(const struct heads *x, const struct value *v)
-{
-    bool slices = false;
-    for (int k = 0; k < v->rank; k++) slices |= x->m->axis[v->axes[k]].source == SIZE_UNITS;
-    return slices;
-}
-
 /* Gives the input `name` the axes of `like`, which include the heads. Sums that read the input then also sum over
    the heads. */
 static void give_heads(struct graph *g, const char *name, const struct value *like)
@@ -179,9 +169,9 @@ void reversal_split_heads(struct compilation *c)
     for (int o = 0; o < g->outputs; o++) {
         struct heads heads = {.c = c, .g = g, .m = g->module}, *x = &heads;
         const int number = g->output[o].value;
-        const uint32_t own = reversal_bits(g->value[number].rank, g->value[number].axes);
+        const uint32_t own = value_axes(&g->value[number]);
         const bool of_input = is_of_input(c, g->output[o].name),
-                   by_rows = !of_input && reversal_sequences(x->m, own); /* loops do not sum such sums over heads */
+                   by_rows = !of_input && (own & axes_of_sequences(x->m)); /* loops do not sum such sums over heads */
         const uint32_t missing = (by_rows ? of_rows : of_states)[number] & ~own;
         int of_head = number;
         for (int a = 0; a < x->m->axes && !x->failed; a++) {
@@ -190,7 +180,7 @@ void reversal_split_heads(struct compilation *c)
             of_head = of_one_head(x, of_head);
         }
         if (x->failed || of_head == number) continue; /* the pass lower reports an output that failed */
-        if (has_slices(x, &g->value[number])) {
+        if (own & axes_with_size(x->m, SIZE_UNITS)) {
             /* c->gradients.totals already adds slices of this output */
             give_heads(c->gradients.totals, g->output[o].name, &g->value[of_head]);
             g->output[o].value = of_head;

@@ -50,23 +50,14 @@ static bool merge(struct sweep *s, const struct sweep *other)
     return same;
 }
 
-/* Returns the only axis in a set of bits. Returns -1 if the set is empty or has several axes. */
-static int only_axis(uint32_t bits)
-{
-    int axis = -1;
-    for (int a = 0; a < 32; a++)
-        if (bits >> a & 1) axis = bits == UINT32_C(1) << a ? a : -1;
-    return axis;
-}
-
 /* Finds the sweep that value v needs, from the sweeps of its operands. */
 static void find_sweep(struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];
     struct sweep s = {false, -1, -1, 0};
-    const uint32_t own = reversal_sequences(p->m, reversal_bits(value->rank, value->axes));
+    const uint32_t own = value_axes(value) & axes_of_sequences(p->m);
     const bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE, state = is_carried_state(p->x, v);
-    const uint32_t summed = sums ? reversal_sequences(p->m, reversal_summed(value)) & ~own : 0;
+    const uint32_t summed = sums ? value_read_axes(value) & axes_of_sequences(p->m) & ~own : 0;
     p->mixed[v] = false;
     for (int k = 0; k < value->operands && value->op != GRAPH_SOLVE; k++) {
         const int of = value->operand[k].of;
@@ -74,7 +65,7 @@ static void find_sweep(struct parts *p, int v)
         if (is_carried_state(p->x, of))
             for (int n = 0; n < value->operand[k].rank; n++)
                 if (axis_is_chunks(&p->m->axis[p->g->value[of].axes[n]]))
-                    reads.lane = only_axis(reversal_sequences(p->m, expr_axes(value->operand[k].sub[n])));
+                    reads.lane = axes_only(expr_axes(value->operand[k].sub[n]) & axes_of_sequences(p->m));
         const bool elsewhere = reads.any && reads.lane >= 0 && own && !(own >> reads.lane & 1);
         p->mixed[v] |= !merge(&s, &reads) || elsewhere || (state && reads.any) ||
                        (summed && own && reads.any && !is_carried_state(p->x, of));
@@ -82,8 +73,8 @@ static void find_sweep(struct parts *p, int v)
     if (summed && (own || state)) {
         const bool after = state && value->where && value->where->op == EXPR_LT &&
                            value->where->arg[0]->op == EXPR_INDEX &&
-                           axis_is_chunks(&p->m->axis[only_axis(expr_axes(value->where->arg[0]))]);
-        const struct sweep made = {true, state ? -1 : only_axis(own), only_axis(summed), !state ? 0 : after ? -1 : 1};
+                           axis_is_chunks(&p->m->axis[axes_only(expr_axes(value->where->arg[0]))]);
+        const struct sweep made = {true, state ? -1 : axes_only(own), axes_only(summed), !state ? 0 : after ? -1 : 1};
         p->mixed[v] |= !merge(&s, &made);
     }
     if (!own && !state) s.any = false;
@@ -113,13 +104,8 @@ static void cut(struct parts *p, int v, int made)
 {
     const struct value old = p->g->value[v];
     struct value given = graph_value(GRAPH_INPUT, old.rank, old.axes);
-    bool elements = false, queries = false;
-    for (int k = 0; k < old.rank; k++) {
-        elements |= axis_is_sequence(&p->m->axis[old.axes[k]]);
-        queries |= p->m->axis[old.axes[k]].source == SIZE_N_Q;
-    }
-    if (!elements || queries || only_axis(reversal_sequences(p->m, reversal_bits(old.rank, old.axes))) < 0 ||
-        is_carried_state(p->x, v))
+    const int rows = axes_only(value_axes(&old) & axes_of_sequences(p->m));
+    if (rows < 0 || p->m->axis[rows].source == SIZE_N_Q || is_carried_state(p->x, v))
         reversal_fail(p->x, "a sum that needs several sweeps over a sequence");
     given.sums = old.rank && p->m->axis[old.axes[old.rank - 1]].source == SIZE_CONSTANT;
     given.name = arena_printf(p->m->arena, p->x->c->program.linear ? "linear_part_%d" : "part_%d", p->parts++);
@@ -142,9 +128,9 @@ static int source_of(const struct parts *p, int v)
     if (needs != 1 || is_carried_state(p->x, only) ||
         graph_constant_elements(p->g, only) > graph_constant_elements(p->g, v))
         return v;
-    const uint32_t axes = reversal_sequences(p->m, reversal_axes(p->x, only));
-    if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~axes)) return v;
-    return only_axis(axes) < 0 ? v : source_of(p, only);
+    const uint32_t axes = reversal_axes(p->x, only) & axes_of_sequences(p->m);
+    if (value->op != GRAPH_MAP && (value_read_axes(value) & axes_of_sequences(p->m) & ~axes)) return v;
+    return axes_only(axes) < 0 ? v : source_of(p, only);
 }
 
 /* Returns a value that can be a part, and that v needs. A value of pairs is too large, so a sum that it needs becomes
@@ -154,7 +140,7 @@ static int part_of(const struct parts *p, int v)
     v = source_of(p, v);
     for (int k = 0; k < p->g->value[v].operands; k++) {
         const int of = p->g->value[v].operand[k].of;
-        const uint32_t sequences = reversal_sequences(p->m, reversal_axes(p->x, v));
+        const uint32_t sequences = reversal_axes(p->x, v) & axes_of_sequences(p->m);
         if (!(sequences & (sequences - 1))) break;
         if (p->of[of].any && !is_carried_state(p->x, of)) return part_of(p, of);
     }
@@ -340,9 +326,9 @@ static bool is_of_rows(const struct parts *p, int v)
 {
     const struct value *const value = &p->g->value[v];
     if (!value->operands) return true;
-    const uint32_t own = reversal_sequences(p->m, reversal_axes(p->x, v));
-    if ((own && only_axis(own) < 0) || value->op == GRAPH_SOLVE || is_carried_state(p->x, v)) return false;
-    if (value->op != GRAPH_MAP && (reversal_sequences(p->m, reversal_summed(value)) & ~own)) return false;
+    const uint32_t own = reversal_axes(p->x, v) & axes_of_sequences(p->m);
+    if ((own && axes_only(own) < 0) || value->op == GRAPH_SOLVE || is_carried_state(p->x, v)) return false;
+    if (value->op != GRAPH_MAP && (value_read_axes(value) & axes_of_sequences(p->m) & ~own)) return false;
     for (int k = 0; k < value->operands; k++)
         if (!p->of_rows[value->operand[k].of]) return false;
     return true;

@@ -124,11 +124,11 @@ static int leave(struct reversal *x, const struct value *map, const struct expr 
 {
     struct compilation *const c = x->c;
     struct value left = *map;
-    bool numbers = true;
     left.rank = 0;
-    for (int k = 0; k < map->rank; k++) numbers &= x->m->axis[map->axes[k]].source != SIZE_CONSTANT;
-    struct value padded = *map; /* a number for each query would be taken for a value of each query and head */
-    numbers |= own;             /* its sum over this axis has the order of the caller's axes */
+    const bool numbers = own || !(value_axes(map) & axes_with_size(x->m, SIZE_CONSTANT));
+    /* A number for each query would be taken for a value of each query and head. The sum of the own part over this axis
+       has the order of the caller's axes. */
+    struct value padded = *map;
     if (numbers && padded.rank < MAX_RANK) padded.axes[padded.rank++] = reversal_axis_of_one(x->m);
     map = &padded;
     for (int pass = 0; pass < 3; pass++)
@@ -162,10 +162,7 @@ static void mark_terms(const struct reversal *x, int v, bool *needed)
 /* Whether array v has a constant axis, and terms of its gradient read it. Loops do not read it rightly yet. */
 static bool reads_itself(const struct reversal *x, int v)
 {
-    bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed), constant = false,
-                reads = false;
-    for (int k = 0; k < x->g->value[v].rank; k++)
-        constant |= x->m->axis[x->g->value[v].axes[k]].source == SIZE_CONSTANT;
+    bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed), reads = false;
     mark_terms(x, v, needed);
     for (int k = 0; k < x->rows; k++)
         if (x->row[k].array == v) mark_terms(x, x->row[k].map, needed);
@@ -173,7 +170,7 @@ static bool reads_itself(const struct reversal *x, int v)
         for (int k = 0; k < x->g->value[w].operands && x->g->value[w].expr; k++)
             reads |= needed[w] && x->g->value[w].operand[k].of == v && !expr_has(x->g->value[w].expr, EXPR_EXP2) &&
                      !expr_has(x->g->value[w].expr, EXPR_EXP); /* not in a weight */
-    return constant && reads;
+    return reads && (reversal_axes(x, v) & axes_with_size(x->m, SIZE_CONSTANT));
 }
 
 const struct expr *reversal_add_rows(struct reversal *x, struct value *map, int v, const struct expr *own)
@@ -216,11 +213,7 @@ const struct expr *reversal_add_rows(struct reversal *x, struct value *map, int 
 /* Returns the axes of batches and heads of v, as bits. */
 static uint32_t outer_axes(const struct module *m, const struct value *v)
 {
-    uint32_t bits = 0;
-    for (int k = 0; k < v->rank; k++)
-        if (!axis_is_sequence(&m->axis[v->axes[k]]) && m->axis[v->axes[k]].source != SIZE_CONSTANT)
-            bits |= UINT32_C(1) << v->axes[k];
-    return bits;
+    return value_axes(v) & ~axes_of_sequences(m) & ~axes_with_size(m, SIZE_CONSTANT);
 }
 
 /* Whether v adds sums of rows (reversal_add_rows). */
@@ -251,7 +244,7 @@ static int map_of_pairs(struct graph *g, const struct value *v, uint32_t all)
 {
     struct module *const m = g->module;
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
-    const uint32_t own = reversal_bits(v->rank, v->axes);
+    const uint32_t own = value_axes(v);
     const struct expr *e = NULL;
     for (int pass = 0; pass < 3; pass++)
         for (int a = 0; a < m->axes; a++) {
@@ -277,14 +270,14 @@ void reversal_finish_rows(struct compilation *c)
     struct graph *const g = c->gradients.totals;
     for (int o = 0; g && o < g->outputs; o++) {
         const struct value v = g->value[g->output[o].value];
-        const uint32_t own = reversal_bits(v.rank, v.axes);
+        const uint32_t own = value_axes(&v);
         uint32_t all = own, outer = 0;
         if (!adds_rows(g, &v)) continue;
         for (int k = 0; k < v.operands; k++) {
             const struct value *const of = &g->value[v.operand[k].of], *const given = of->op == GRAPH_REDUCE
                                                                                           ? &g->value[of->operand[0].of]
                                                                                           : of;
-            all |= reversal_bits(given->rank, given->axes);
+            all |= value_axes(given);
             outer |= outer_axes(g->module, given);
         }
         if (!(outer & ~own)) continue;

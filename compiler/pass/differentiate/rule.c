@@ -9,13 +9,7 @@
 /* Returns an unfinished map over the axes in `bits`. The axes of value `like` come first. */
 static struct value map_over(const struct reversal *x, int like, uint32_t bits)
 {
-    struct value map = graph_value(GRAPH_MAP, 0, NULL);
-    const struct value *v = &x->g->value[like];
-    for (int k = 0; k < v->rank; k++)
-        if (bits >> v->axes[k] & 1) map.axes[map.rank++] = v->axes[k];
-    for (int a = 0; a < x->m->axes; a++)
-        if ((bits >> a & 1) && !value_has_axis(&map, a)) map.axes[map.rank++] = a;
-    return map;
+    return value_over(GRAPH_MAP, &x->g->value[like], bits);
 }
 
 static const struct expr *times(struct reversal *x, const struct expr *a, const struct expr *b)
@@ -218,16 +212,11 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
    reader. A sum over heads would be needed before the gradients of these arrays. */
 static bool is_shared_map(const struct reversal *x, const struct value *v, uint32_t axes)
 {
-    bool shared = false;
     if (v->op != GRAPH_MAP || v->online >= 0) return false;
     for (int k = 0; k < v->operands; k++)
         if (x->g->value[v->operand[k].of].op != GRAPH_PARAM && x->g->value[v->operand[k].of].op != GRAPH_TABLE)
             return false;
-    for (int a = 0; a < x->m->axes; a++) {
-        const enum size_source source = x->m->axis[a].source;
-        shared |= (axes >> a & 1) && !value_has_axis(v, a) && (source == SIZE_KV_HEADS || source == SIZE_MEMBERS);
-    }
-    return shared;
+    return (axes & ~value_axes(v) & (axes_with_size(x->m, SIZE_KV_HEADS) | axes_with_size(x->m, SIZE_MEMBERS))) != 0;
 }
 
 /* Returns e, a part of v or of its references, at the point that `from` reads. */
@@ -351,8 +340,7 @@ static const struct expr *without_divisor(struct reversal *x, const struct value
     if (derivative->op != EXPR_SELECT || c->op != EXPR_EQ || !expr_is_real(c->arg[1], 0) ||
         !expr_is_real(derivative->arg[1], 0))
         return derivative;
-    if (e->op != EXPR_DIV || e->arg[1] != c->arg[0] ||
-        reversal_axes_within(x, v, c->arg[0]) == reversal_bits(v->rank, v->axes))
+    if (e->op != EXPR_DIV || e->arg[1] != c->arg[0] || reversal_axes_within(x, v, c->arg[0]) == value_axes(v))
         return derivative;
     *divisor = c->arg[0];
     return divides_by(e->arg[0], *divisor) ? where_not_zero(x, *divisor, e->arg[0]) : e->arg[0];
@@ -393,8 +381,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
             row_divisor = divisor;
             row_by = by;
         }
-        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), reversal_bits(v.rank, v.axes), &v.operand[k],
-                by, t.where);
+        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), value_axes(&v), &v.operand[k], by, t.where);
     }
 }
 
@@ -427,9 +414,7 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
         else if (x->c->gradients.growing && is_carried_state(x, other.of))
             part = t;
         uint32_t used = reversal_axes(x, part.value) | ref_axes(&other) | (where ? expr_axes(where) : 0);
-        uint32_t missing = (reversal_bits(v.rank, v.axes) | ref_axes(r)) & ~used & ~how.kept, summed = used & ~how.kept;
-        bool sequence = false;
-        for (int a = 0; a < x->m->axes; a++) sequence |= (summed >> a & 1) && axis_is_sequence(&x->m->axis[a]);
+        uint32_t missing = (value_axes(&v) | ref_axes(r)) & ~used & ~how.kept, summed = used & ~how.kept;
         struct ref left = graph_ref(x->g, part.value, NULL);
         if (!summed || missing) { /* the term is a map, which `deliver` sums if needed */
             struct value map = map_over(x, number, used);
@@ -437,7 +422,7 @@ void reversal_contract_rule(struct reversal *x, int number, struct gradient_term
             deliver(x, &map, times(x, a, b), used | missing, r, part.by, where);
             continue;
         }
-        bool inside = sequence || (where && (expr_axes(where) & ~how.kept));
+        bool inside = (summed & axes_of_sequences(x->m)) || (where && (expr_axes(where) & ~how.kept));
         struct value sum = graph_value(GRAPH_CONTRACT, 0, NULL);
         for (int s = 0; s < r->rank; s++)
             if (how.axis[s] >= 0 && (used >> how.axis[s] & 1)) sum.axes[sum.rank++] = how.axis[s];
@@ -490,14 +475,14 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
 {
     const struct value v = x->g->value[number];
     const struct ref *r = &v.operand[0];
-    uint32_t axes = reversal_bits(v.rank, v.axes) | ref_axes(r);
+    uint32_t axes = value_axes(&v) | ref_axes(r);
     if (v.fold == FOLD_MAX && graph_maximum_cancels(x->g, number, x->out)) return;
     if (v.fold == FOLD_MAX || !takes_divisor(x, r->of, t.by)) t = reversal_divided(x, t);
     const struct expr *where = reversal_both(x, t.where, v.where), *e;
     struct value map = map_over(x, r->of, axes);
     e = reversal_value(x, &map, t.value);
     if (v.fold == FOLD_MAX) { /* elements equal to the maximum share its gradient */
-        const bool apart = reversal_sequences(x->m, ref_axes(r) & ~reversal_bits(v.rank, v.axes)) != 0;
+        const bool apart = (ref_axes(r) & ~value_axes(&v) & axes_of_sequences(x->m)) != 0;
         const int is_largest = is_maximum(x, number, axes, apart);
         int count = graph_reduce(x->g, FOLD_SUM, 0, v.rank, v.axes, graph_ref(x->g, is_largest, NULL), v.where);
         const struct expr *elements = reversal_value(x, &map, count);

@@ -9,21 +9,14 @@
 /* Whether value v sums over a sequence. */
 static bool sums_sequence(const struct graph *g, const struct value *v)
 {
-    uint32_t read = v->where ? expr_axes(v->where) : 0;
-    if (v->op != GRAPH_CONTRACT && v->op != GRAPH_REDUCE) return false;
-    for (int k = 0; k < v->operands; k++) read |= ref_axes(&v->operand[k]);
-    for (int a = 0; a < g->module->axes; a++)
-        if ((read >> a & 1) && !value_has_axis(v, a) && axis_is_sequence(&g->module->axis[a])) return true;
-    return false;
+    return (v->op == GRAPH_CONTRACT || v->op == GRAPH_REDUCE) &&
+           (value_read_axes(v) & ~value_axes(v) & axes_of_sequences(g->module));
 }
 
 /* Whether the value has the sequences of the output, such as the queries. */
 static bool is_of_rows(const struct graph *g, const struct value *v, const struct value *out)
 {
-    bool has = true;
-    for (int k = 0; k < out->rank; k++)
-        has &= !axis_is_sequence(&g->module->axis[out->axes[k]]) || value_has_axis(v, out->axes[k]);
-    return has;
+    return !(value_axes(out) & axes_of_sequences(g->module) & ~value_axes(v));
 }
 
 /* Of each value of the graph:
@@ -57,18 +50,13 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
         x.sums[v] = sums_sequence(g, value);
         x.sums_row[v] = x.sums[v] && is_of_rows(g, value, out);
         x.reduces[v] = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
-        bool same = value->operands > 0;
-        for (int k = 0; k < value->rank; k++)
-            same &= value_has_axis(out, value->axes[k]) && m->axis[value->axes[k]].source != SIZE_CONSTANT;
-        for (int k = 0; k < out->rank; k++)
-            same &= m->axis[out->axes[k]].source == SIZE_CONSTANT || value_has_axis(value, out->axes[k]);
         for (int k = 0; k < value->operands; k++) {
             x.late[v] |= x.late[value->operand[k].of];
             x.sums[v] |= x.sums[value->operand[k].of];
             x.sums_row[v] |= x.sums_row[value->operand[k].of];
             x.reduces[v] |= x.reduces[value->operand[k].of];
         }
-        x.row[v] = same;
+        x.row[v] = value->operands > 0 && value_axes(value) == (value_axes(out) & ~axes_with_size(m, SIZE_CONSTANT));
     }
     return x;
 }
@@ -82,9 +70,7 @@ static bool *leads_to_pairs(const struct graph *g)
         for (int k = 0; k < g->value[v].operands; k++) {
             const int of = g->value[v].operand[k].of;
             leads[of] |= leads[v];
-            for (int n = 0; n < g->value[v].rank; n++)
-                leads[of] |= axis_is_sequence(&g->module->axis[g->value[v].axes[n]]) &&
-                             !value_has_axis(&g->value[of], g->value[v].axes[n]);
+            leads[of] |= (value_axes(&g->value[v]) & axes_of_sequences(g->module) & ~value_axes(&g->value[of])) != 0;
         }
     return leads;
 }

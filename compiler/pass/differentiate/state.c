@@ -7,6 +7,8 @@
 #include "differentiate.h"
 #include "../pass.h"
 
+#include <string.h>
+
 /* The axes of a carried state. */
 struct carried {
     int chunk, stream; /* the axis of chunks, and of the summed keys */
@@ -164,13 +166,8 @@ static const struct expr *keep_of(struct reversal *x, const struct value *state,
 /* Returns a copy of the features of queries, divided by `by`. */
 static struct ref divided_features(struct reversal *x, const struct value *user, struct ref features, int by)
 {
-    struct value map = graph_value(GRAPH_MAP, 0, NULL);
+    struct value map = value_over(GRAPH_MAP, user, ref_axes(&features) | reversal_axes(x, by));
     const struct expr *const e = reversal_times_inverse(x, &map, reversal_operand(x, &map, features), by);
-    const uint32_t bits = ref_axes(&features) | reversal_axes(x, by);
-    for (int k = 0; k < user->rank; k++)
-        if (bits >> user->axes[k] & 1) map.axes[map.rank++] = user->axes[k];
-    for (int a = 0; a < x->m->axes; a++)
-        if ((bits >> a & 1) && !value_has_axis(&map, a)) map.axes[map.rank++] = a;
     return graph_ref(x->g, reversal_map(x, &map, e), NULL);
 }
 
@@ -204,15 +201,12 @@ static bool state_after(struct reversal *x, const struct value *state, const str
                           ? reversal_operand(x, &map, with_sums.operand[k])
                           : feature;
         const struct expr *e = make(x, EXPR_MUL, feature, with_sums.operands ? expr_bind(x->m, kept, with) : kept);
-        map.rank = 0;
-        uint32_t bits = expr_axes(e);
-        for (int k = 0; k < map.operands; k++) bits |= ref_axes(&map.operand[k]);
-        for (int k = 0; k < user.rank; k++)
-            if (bits >> user.axes[k] & 1) map.axes[map.rank++] = user.axes[k];
-        map.axes[map.rank++] = s->chunk;
-        bits &= ~reversal_axes(x, read->user) & ~(UINT32_C(1) << s->chunk);
-        for (int a = 0; a < x->m->axes; a++)
-            if (bits >> a & 1) map.axes[map.rank++] = a;
+        const uint32_t bits = reversal_axes_within(x, &map, e);
+        struct value over = value_over(GRAPH_MAP, &user, bits & reversal_axes(x, read->user));
+        value_add_axes(&over, AXIS(s->chunk));
+        value_add_axes(&over, bits);
+        memcpy(map.axes, over.axes, sizeof map.axes);
+        map.rank = over.rank;
         other = graph_ref(x->g, reversal_map(x, &map, e), NULL);
     }
     if (read->term.by >= 0) other = divided_features(x, &user, other, read->term.by);

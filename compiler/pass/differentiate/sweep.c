@@ -22,12 +22,11 @@ static bool sums_vectors(const struct join *x, const struct value *v)
 {
     const struct module *m = x->g->module;
     if (v->op != GRAPH_CONTRACT || v->online >= 0 || v->keep || v->rank < 1) return false;
-    int pairs = -1, constants = 0;
+    int pairs = -1;
     const int last = v->axes[v->rank - 1];
-    for (int k = 0; k < v->rank; k++) constants += m->axis[v->axes[k]].source == SIZE_CONSTANT;
     for (int k = 0; k < 2; k++)
         if (value_has_axis(&x->g->value[v->operand[k].of], x->lanes.stream)) pairs = k;
-    if (pairs < 0 || constants != 1 || m->axis[last].source != SIZE_CONSTANT) return false;
+    if (pairs < 0 || axes_only(value_axes(v) & axes_with_size(m, SIZE_CONSTANT)) != last) return false;
     const struct ref *weight = &v->operand[pairs], *vector = &v->operand[1 - pairs];
     const struct value *of = &x->g->value[weight->of];
     for (int k = 0; k < of->rank; k++)
@@ -83,8 +82,7 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     if (!found[0] || !found[1] || x->lanes.stream < 0 || x->across.stream != x->lanes.lane ||
         x->across.lane != x->lanes.stream || x->lanes.chunk >= 0 || x->across.chunk >= 0 || x->across.outer)
         return false;
-    for (int a = 0; a < m->axes; a++)
-        if ((x->lanes.outer >> a & 1) && m->axis[a].source != SIZE_MEMBERS) return false;
+    if (x->lanes.outer & ~axes_with_size(m, SIZE_MEMBERS)) return false;
     for (int o = 0; o < x->g->outputs; o++)
         if (of[o] == across && !find_sums(x, x->g->output[o].value)) return false;
     return x->sums > 0;

@@ -49,16 +49,9 @@ const struct expr *reversal_value(struct reversal *x, struct value *map, int v)
     return reversal_operand(x, map, graph_ref(x->g, v, NULL));
 }
 
-uint32_t reversal_bits(int rank, const int *axes)
-{
-    uint32_t bits = 0;
-    for (int k = 0; k < rank; k++) bits |= UINT32_C(1) << axes[k];
-    return bits;
-}
-
 uint32_t reversal_axes(const struct reversal *x, int v)
 {
-    return reversal_bits(x->g->value[v].rank, x->g->value[v].axes);
+    return value_axes(&x->g->value[v]);
 }
 
 uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, const struct expr *e)
@@ -86,9 +79,7 @@ int reversal_map(struct reversal *x, struct value *map, const struct expr *e)
 
 int reversal_chunk_axis(const struct reversal *x, const struct value *v)
 {
-    for (int k = 0; k < v->rank; k++)
-        if (axis_is_chunks(&x->m->axis[v->axes[k]])) return v->axes[k];
-    return -1;
+    return axes_first(value_axes(v) & axes_of_chunks(x->m));
 }
 
 bool is_carried_state(const struct reversal *x, int v)
@@ -99,12 +90,8 @@ bool is_carried_state(const struct reversal *x, int v)
 
 bool reversal_is_saved(const struct reversal *x, int v)
 {
-    const struct value *const out = &x->g->value[x->given_out], *const value = &x->g->value[v];
-    bool same = v < x->forward;
-    for (int k = 0; k < out->rank; k++)
-        same &= value_has_axis(value, out->axes[k]) == (x->m->axis[out->axes[k]].source != SIZE_CONSTANT);
-    for (int k = 0; k < value->rank; k++) same &= value_has_axis(out, value->axes[k]);
-    return same;
+    return v < x->forward &&
+           reversal_axes(x, v) == (reversal_axes(x, x->given_out) & ~axes_with_size(x->m, SIZE_CONSTANT));
 }
 
 bool reversal_is_sum(const struct expr *e)

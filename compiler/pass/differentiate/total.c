@@ -39,35 +39,11 @@ struct splitting {
     bool failed; /* an error has been reported */
 };
 
-/* Returns the run-time axes in `axes`, as bits. */
-static uint32_t run_time_axes(const struct module *m, uint32_t axes)
-{
-    for (int a = 0; a < m->axes; a++)
-        if (m->axis[a].source == SIZE_CONSTANT) axes &= ~(UINT32_C(1) << a);
-    return axes;
-}
-
-uint32_t reversal_sequences(const struct module *m, uint32_t axes)
-{
-    for (int a = 0; a < m->axes; a++)
-        if (!axis_is_sequence(&m->axis[a])) axes &= ~(UINT32_C(1) << a);
-    return axes;
-}
-
-uint32_t reversal_summed(const struct value *v)
-{
-    uint32_t axes = v->where ? expr_axes(v->where) : 0;
-    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
-    return axes;
-}
-
 bool reversal_is_total(const struct module *m, const struct value *v)
 {
-    const uint32_t own = reversal_bits(v->rank, v->axes);
-    for (int k = 0; k < v->rank; k++)
-        if (axis_is_chunks(&m->axis[v->axes[k]])) return false; /* v is a state */
-    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) && !reversal_sequences(m, own) &&
-           reversal_sequences(m, reversal_summed(v));
+    const uint32_t own = value_axes(v), sequences = axes_of_sequences(m);
+    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) &&
+           !(own & (sequences | axes_of_chunks(m))) && (value_read_axes(v) & sequences);
 }
 
 /* Reports once that `what`, needed for gradients of parameters, is not compiled yet. */
@@ -102,23 +78,21 @@ static void collect(struct splitting *x, int number)
     if (x->collected[number] || x->failed) return;
     x->collected[number] = true;
     if (!reversal_is_total(x->m, v)) {
-        if (reversal_sequences(x->m, reversal_bits(v->rank, v->axes)))
+        if (value_axes(v) & axes_of_sequences(x->m))
             fail(x, "the gradient with respect to a parameter depends on rows, but is not a sum over rows");
         for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
         return;
     }
-    struct total t = {.value = number, .lane = -1, .number = true};
-    const uint32_t axes = run_time_axes(x->m, reversal_summed(v)), sequences = reversal_sequences(x->m, axes);
-    for (int a = 0; a < x->m->axes; a++)
-        if ((sequences >> a & 1) && (t.lane < 0 || a == x->lane)) t.lane = a;
-    for (int k = 0; k < v->rank; k++) t.number &= x->m->axis[v->axes[k]].source != SIZE_CONSTANT;
-    t.kept = run_time_axes(x->m, reversal_bits(v->rank, v->axes));
-    for (int a = 0; a < x->m->axes && x->states; a++) {
-        const enum size_source source = x->m->axis[a].source;
-        if (source == SIZE_BATCH || source == SIZE_KV_HEADS) t.kept |= axes & UINT32_C(1) << a;
-    }
-    t.rows = axes & ~sequences;
-    t.rows |= UINT32_C(1) << t.lane;
+    struct total t = {
+        .value = number,
+    };
+    const uint32_t constant = axes_with_size(x->m, SIZE_CONSTANT), axes = value_read_axes(v) & ~constant,
+                   sequences = axes & axes_of_sequences(x->m);
+    t.lane = x->lane >= 0 && (sequences >> x->lane & 1) ? x->lane : axes_first(sequences);
+    t.number = !(value_axes(v) & constant);
+    t.kept = value_axes(v) & ~constant;
+    if (x->states) t.kept |= axes & (axes_with_size(x->m, SIZE_BATCH) | axes_with_size(x->m, SIZE_KV_HEADS));
+    t.rows = (axes & ~sequences) | AXIS(t.lane);
     for (int k = 0; k < v->operands; k++)
         if (x->from_total[v->operand[k].of])
             fail(x, "the gradient with respect to a parameter sums values that depend on other sums over all rows");
@@ -132,13 +106,9 @@ static void share_out(struct splitting *x, struct total *t)
     int64_t bytes = 0, count;
     for (int n = 0; n < x->totals; n++) {
         const struct total *other = &x->total[n];
-        const struct value *v = &x->g->value[other->value];
         if (other->rows != t->rows) continue;
         t->kept |= other->kept;
-        int64_t elements = 1;
-        for (int k = 0; k < v->rank; k++)
-            if (x->m->axis[v->axes[k]].source == SIZE_CONSTANT) elements *= x->m->axis[v->axes[k]].extent;
-        bytes += elements * dtype_bytes(dtype_of_sums(x->m->dtype));
+        bytes += graph_constant_elements(x->g, other->value) * dtype_bytes(dtype_of_sums(x->m->dtype));
     }
     count = x->states ? 1 : t->kept ? SLICES_OF_A_HEAD : SLICES;
     if (!x->states && count * bytes > PARTIAL_BYTES)
@@ -161,11 +131,10 @@ int reversal_axis_of_one(struct module *m)
 static struct ref selected(struct splitting *x, const struct ref *r, const struct expr *where, int lane)
 {
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
-    const uint32_t axes = ref_axes(r) | expr_axes(where);
+    const uint32_t axes = ref_axes(r) | expr_axes(where), constant = axes_with_size(x->m, SIZE_CONSTANT);
     if (!ref_uses_axis(r, lane)) return *r;
-    for (int constant = 0; constant < 2; constant++)
-        for (int a = 0; a < x->m->axes; a++)
-            if ((axes >> a & 1) && (x->m->axis[a].source == SIZE_CONSTANT) == constant) map.axes[map.rank++] = a;
+    value_add_axes(&map, axes & ~constant);
+    value_add_axes(&map, axes);
     map.operands = 1;
     map.operand[0] = *r;
     map.expr = expr_make(x->m, EXPR_SELECT, where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, 0));
@@ -179,12 +148,10 @@ static int partial_of(struct splitting *x, const struct total *t)
     struct module *m = x->m;
     struct value v = x->g->value[t->value], partial = graph_value(v.op, 0, NULL);
     /* Sum over the other sequence first. */
-    if (reversal_sequences(m, reversal_summed(&v)) != (UINT32_C(1) << t->lane)) {
+    if ((value_read_axes(&v) & axes_of_sequences(m)) != AXIS(t->lane)) {
         struct value row = graph_value(v.op, 0, NULL);
-        for (int a = 0; a < m->axes; a++)
-            if (t->rows >> a & 1) row.axes[row.rank++] = a;
-        for (int k = 0; k < v.rank; k++)
-            if (!value_has_axis(&row, v.axes[k])) row.axes[row.rank++] = v.axes[k];
+        value_add_axes(&row, t->rows);
+        for (int k = 0; k < v.rank; k++) value_add_axes(&row, AXIS(v.axes[k]));
         row.operands = v.operands;
         memcpy(row.operand, v.operand, sizeof row.operand);
         row.fold = v.fold;
@@ -196,8 +163,7 @@ static int partial_of(struct splitting *x, const struct total *t)
         v.operand[0] = graph_ref(x->g, x->g->values - 1, NULL);
     } else if (v.where)
         for (int k = 0; k < v.operands; k++) v.operand[k] = selected(x, &v.operand[k], v.where, t->lane);
-    for (int a = 0; a < m->axes; a++)
-        if (t->kept >> a & 1) partial.axes[partial.rank++] = a;
+    value_add_axes(&partial, t->kept);
     partial.axes[partial.rank++] = t->slices;
     for (int k = 0; k < v.rank; k++)
         if (m->axis[v.axes[k]].source == SIZE_CONSTANT) partial.axes[partial.rank++] = v.axes[k];
@@ -221,10 +187,7 @@ static int partial_of(struct splitting *x, const struct total *t)
 /* Whether the value depends on a total and has no constant axis, so it gets the axis of extent 1. */
 static bool gets_axis_of_one(const struct splitting *x, int number)
 {
-    const struct value *const v = &x->g->value[number];
-    bool constant = false;
-    for (int k = 0; k < v->rank; k++) constant |= x->m->axis[v->axes[k]].source == SIZE_CONSTANT;
-    return x->from_total[number] && !constant;
+    return x->from_total[number] && !(value_axes(&x->g->value[number]) & axes_with_size(x->m, SIZE_CONSTANT));
 }
 
 /* Returns the counterpart of a value in graph `to`, which adds the slices. made[v] is 1 + the counterpart of v, or
@@ -260,11 +223,10 @@ void reversal_split_totals(struct compilation *c, int lane, int wholes)
     x->from_total = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->from_total);
     x->collected = arena_alloc(x->m->arena, (size_t)g->values * sizeof *x->collected);
     find_sums(x);
-    for (int v = 0; v < g->values; v++)
-        for (int k = 0; k < g->value[v].rank; k++) x->states |= axis_is_chunks(&x->m->axis[g->value[v].axes[k]]);
+    for (int v = 0; v < g->values; v++) x->states |= (value_axes(&g->value[v]) & axes_of_chunks(x->m)) != 0;
     for (int o = 0; o < outputs; o++) {
         const struct value *v = &g->value[g->output[o].value];
-        totals[o] = o >= wholes && !reversal_sequences(x->m, reversal_bits(v->rank, v->axes));
+        totals[o] = o >= wholes && !(value_axes(v) & axes_of_sequences(x->m));
         if (totals[o]) collect(x, g->output[o].value);
     }
     for (int n = 0; n < x->totals && !x->failed; n++) share_out(x, &x->total[n]);

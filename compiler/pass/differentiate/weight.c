@@ -170,9 +170,7 @@ static bool has_growing_factor(const struct reversal *x, int v)
     const struct expr *const found = map->op == GRAPH_MAP ? exponential_factor(map->expr) : NULL;
     if (!found || is_bounded(x, map, found->arg[0]) || !isinf(expr_range(found->arg[0], NULL).high)) return false;
     const uint32_t axes = reversal_axes_within(x, map, found->arg[0]);
-    for (int a = 0; a < x->m->axes; a++)
-        if ((axes >> a & 1) && x->m->axis[a].source == SIZE_CONSTANT) return false;
-    return reversal_sequences(x->m, axes) != 0;
+    return !(axes & axes_with_size(x->m, SIZE_CONSTANT)) && (axes & axes_of_sequences(x->m));
 }
 
 bool reversal_has_growing_factors(const struct reversal *x, bool *overflows)
@@ -184,7 +182,7 @@ bool reversal_has_growing_factors(const struct reversal *x, bool *overflows)
         possible &= value->op != GRAPH_SOLVE && !value->keep;
         for (int k = 0; k < value->operands; k++) state |= is_carried_state(x, value->operand[k].of);
         for (int k = 0; k < value->operands && value->op != GRAPH_MAP; k++) {
-            const uint32_t sequences = reversal_sequences(x->m, reversal_axes(x, value->operand[k].of));
+            const uint32_t sequences = reversal_axes(x, value->operand[k].of) & axes_of_sequences(x->m);
             if ((sequences & (sequences - 1)) || !has_growing_factor(x, value->operand[k].of)) continue;
             growing |= state;
             of_sums = true;

@@ -22,10 +22,7 @@ struct wholes {
 /* Returns v's run-time axes, as bits. */
 static uint32_t run_time_axes(const struct wholes *x, const struct value *v)
 {
-    uint32_t axes = 0;
-    for (int k = 0; k < v->rank; k++)
-        if (x->m->axis[v->axes[k]].source != SIZE_CONSTANT) axes |= UINT32_C(1) << v->axes[k];
-    return axes;
+    return value_axes(v) & ~axes_with_size(x->m, SIZE_CONSTANT);
 }
 
 static void find_totals(struct wholes *x)
@@ -49,7 +46,7 @@ static bool needs_parts(const struct wholes *x)
     for (int o = 0; o < x->g->outputs; o++) {
         const int v = x->g->output[o].value;
         const uint32_t own = run_time_axes(x, &x->g->value[v]);
-        needs |= reversal_sequences(x->m, own) && (x->heads[v] & ~own);
+        needs |= (own & axes_of_sequences(x->m)) && (x->heads[v] & ~own);
     }
     return needs;
 }
@@ -59,7 +56,7 @@ static void find_used(struct wholes *x)
 {
     for (int v = x->g->values - 1; v >= 0; v--) {
         const struct value *value = &x->g->value[v];
-        const bool rows = reversal_sequences(x->m, reversal_bits(value->rank, value->axes)) != 0;
+        const bool rows = (value_axes(value) & axes_of_sequences(x->m)) != 0;
         for (int k = 0; k < value->operands; k++) x->used[value->operand[k].of] |= x->used[v] || x->total[v] || rows;
     }
 }
@@ -67,15 +64,9 @@ static void find_used(struct wholes *x)
 /* Whether v is a total that loops can output. */
 static bool is_of_heads(const struct wholes *x, const struct value *v)
 {
-    const uint32_t own = reversal_bits(v->rank, v->axes), summed = reversal_summed(v) & ~own,
-                   sequence = reversal_sequences(x->m, summed);
-    bool constant = false, heads = true;
-    for (int a = 0; a < x->m->axes; a++) {
-        const enum size_source source = x->m->axis[a].source;
-        constant |= (own >> a & 1) && source == SIZE_CONSTANT;
-        heads &= !(summed >> a & 1) || (source != SIZE_BATCH && source != SIZE_KV_HEADS);
-    }
-    return constant && heads && !(sequence & (sequence - 1));
+    const uint32_t own = value_axes(v), summed = value_read_axes(v) & ~own, sequence = summed & axes_of_sequences(x->m),
+                   heads = axes_with_size(x->m, SIZE_BATCH) | axes_with_size(x->m, SIZE_KV_HEADS);
+    return (own & axes_with_size(x->m, SIZE_CONSTANT)) && !(summed & heads) && !(sequence & (sequence - 1));
 }
 
 /* Makes total v an output. Users read an input with the total's name instead. */
