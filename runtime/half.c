@@ -43,21 +43,10 @@ ATTN_API uint16_t attn_bf16(double value)
 
 ATTN_API double attn_f16_value(uint16_t half)
 {
-    uint64_t bits = half, sign = bits >> 15, exponent = bits >> 10 & 31, fraction = bits & 1023, wide;
-    double value;
-    if (exponent == 0) {
-        value = (double)fraction * 0x1p-24;
-        return sign ? -value : value;
-    }
-    wide = sign << 63 | (exponent == 31 ? 2047 : exponent + 1023 - 15) << 52 | fraction << 42;
-    memcpy(&value, &wide, sizeof value);
-    return value;
+    return (double)widened_f16(half);
 }
 
 ATTN_API double attn_bf16_value(uint16_t bits)
 {
-    const uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return (double)value;
+    return (double)widened_bf16(bits);
 }

@@ -74,39 +74,21 @@ ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t col
     }
 }
 
-/* These functions return the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
-static uint8_t row_of_16_bits(const uint16_t *x, uint16_t hidden, int64_t columns, int64_t column)
-{
-    uint16_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint16_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
+/* Returns the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
+#define ROW_OF_BITS(name, bits) \
+    static uint8_t name(const bits *x, bits hidden, int64_t columns, int64_t column) \
+    { \
+        bits some = 0, some_not = 0; \
+        for (int64_t k = 0; k < columns; k++) { \
+            const bits hides = x[k * column] == hidden; \
+            some |= hides ^ 1; \
+            some_not |= hides; \
+        } \
+        return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0)); \
     }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_32_bits(const uint32_t *x, uint32_t hidden, int64_t columns, int64_t column)
-{
-    uint32_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint32_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t columns, int64_t column)
-{
-    uint64_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint64_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
+ROW_OF_BITS(row_of_16_bits, uint16_t)
+ROW_OF_BITS(row_of_32_bits, uint32_t)
+ROW_OF_BITS(row_of_64_bits, uint64_t)
 
 ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
                                   int64_t row, int64_t column, uint8_t *tile)

@@ -15,44 +15,6 @@ struct merged_row {
 
 /* ---- rows: left[k] = a * left[k] + b * right[k] ---- */
 
-static uint32_t merge_bits(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-static float merge_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-/* These functions compute what attn_bf16, attn_f16 and attn_f16_value compute. They have no branches, so compilers
-   vectorise them. */
-static uint16_t merge_to_bf16(float x)
-{
-    const uint32_t bits = merge_bits(x), rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
-}
-
-static float merge_from_f16(uint16_t half)
-{
-    const uint32_t size = (uint32_t)(half & 0x7fff) << 13, number = merge_bits(merge_float(size) * 0x1p112f),
-                   special = (half & 0x7c00) == 0x7c00 ? 0x7f800000 : 0;
-    return merge_float((uint32_t)(half & 0x8000) << 16 | number | special);
-}
-
-static uint16_t merge_to_f16(float x)
-{
-    const uint32_t sign = merge_bits(x) & 0x80000000, size = merge_bits(x) ^ sign, least = merge_bits(0.5f),
-                   small = merge_bits(merge_float(size) + 0.5f) - least, /* adding 0.5 rounds to a multiple of 2^-24 */
-        usual = (size - (UINT32_C(112) << 23) + 0xfff + (size >> 13 & 1)) >> 13,
-                   large = size > 0x7f800000 ? 0x7e00 : 0x7c00;
-    return (uint16_t)(sign >> 16 | (size >= 0x47800000 ? large : size < 0x38800000 ? small : usual));
-}
-
 static void merge_f32(float *restrict left, const float *restrict right, int64_t n, float a, float b)
 {
     for (int64_t k = 0; k < n; k++) left[k] = a * left[k] + b * right[k];
@@ -65,13 +27,12 @@ static void merge_f64(double *restrict left, const double *restrict right, int64
 
 static void merge_bf16(uint16_t *restrict left, const uint16_t *restrict right, int64_t n, float a, float b)
 {
-    for (int64_t k = 0; k < n; k++)
-        left[k] = merge_to_bf16(a * merge_float((uint32_t)left[k] << 16) + b * merge_float((uint32_t)right[k] << 16));
+    for (int64_t k = 0; k < n; k++) left[k] = narrowed_bf16(a * widened_bf16(left[k]) + b * widened_bf16(right[k]));
 }
 
 static void merge_f16(uint16_t *restrict left, const uint16_t *restrict right, int64_t n, float a, float b)
 {
-    for (int64_t k = 0; k < n; k++) left[k] = merge_to_f16(a * merge_from_f16(left[k]) + b * merge_from_f16(right[k]));
+    for (int64_t k = 0; k < n; k++) left[k] = narrowed_f16(a * widened_f16(left[k]) + b * widened_f16(right[k]));
 }
 
 /* ---- weights ---- */

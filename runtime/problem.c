@@ -7,28 +7,31 @@
 /* The limit for the number of elements. Elements have at most 8 bytes, so sizes in bytes do not overflow. */
 static const int64_t most_elements = INT64_MAX / 8;
 
+/* Returns whether a * b is at most `most`. Division would take most of the time of a short call. */
+static bool is_at_most(int64_t a, int64_t b, int64_t most, int64_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product) && *product <= most;
+}
+
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
     /* Extents of 0 are skipped, because strides are products of the other extents and must not overflow. */
-    for (int k = 0; k < 4; k++) {
-        if (factor[k] == 0) continue;
-        if (product > most_elements / factor[k]) return false;
-        product *= factor[k];
-    }
+    for (int k = 0; k < 4; k++)
+        if (factor[k] != 0 && !is_at_most(product, factor[k], most_elements, &product)) return false;
     return true;
 }
 
-/* Returns true if the offset of the last element does not overflow. */
+/* Returns whether the offset of every element of an array with these strides fits. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
-    int64_t left = most_elements - dim;
+    int64_t left = most_elements - dim, extent;
     for (int k = 0; k < 3; k++) {
         if (count[k] < 2) continue;
-        if (stride[k] > left / (count[k] - 1)) return false;
-        left -= stride[k] * (count[k] - 1);
+        if (!is_at_most(stride[k], count[k] - 1, left, &extent)) return false;
+        left -= extent;
     }
     return true;
 }

@@ -56,73 +56,79 @@ static inline int find_x86_64_level(void)
     return 4;
 }
 
+/* Returns whether Linux lets this process use tile registers, which it does only after this request. */
+static inline bool may_use_tiles(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    long result = ARCH_PRCTL;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
+                     : "rcx", "r11", "memory");
+    return result == 0;
+#else
+    return false;
+#endif
+}
+
+enum processor_feature {
+    PROCESSOR_LEVEL,
+    PROCESSOR_BF16_PAIRS,
+    PROCESSOR_BYTE_PRODUCTS,
+    PROCESSOR_OF_INTEL,
+    PROCESSOR_TILES,
+    PROCESSOR_FEATURES
+};
+
+static inline int find_feature(enum processor_feature feature)
+{
+    const unsigned BF16_PAIRS = 1U << 5, VNNI = 1U << 11, TILES_OF_BF16 = 1U << 24 | 1U << 22; /* eax, ecx and edx */
+    const struct cpuid_words vendor = cpuid_of(0, 0);
+    switch (feature) {
+    case PROCESSOR_LEVEL: return find_x86_64_level();
+    case PROCESSOR_BF16_PAIRS:
+        return find_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, BF16_PAIRS);
+    case PROCESSOR_BYTE_PRODUCTS: return find_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, VNNI);
+    case PROCESSOR_OF_INTEL: /* "GenuineIntel" */
+        return vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
+    default: return has_bits(cpuid_of(7, 0).d, TILES_OF_BF16) && may_use_tiles();
+    }
+}
+
+/* Returns what the first call has found, because cpuid takes microseconds in a virtual machine. */
+static inline int processor_has(enum processor_feature feature)
+{
+    static int known[PROCESSOR_FEATURES]; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known[feature], __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        answer = find_feature(feature);
+        __atomic_store_n(&known[feature], answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
 ATTN_API int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
-    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!level) {
-        level = find_x86_64_level();
-        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
-    }
-    return level;
+    return processor_has(PROCESSOR_LEVEL);
 }
 
 ATTN_API int attn_avx512_bf16(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_BF16 = 1U << 5; /* a bit of eax in cpuid leaf 7, subleaf 1 */
-        answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_BF16_PAIRS);
 }
 
 ATTN_API int attn_avx512_vnni(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_VNNI = 1U << 11; /* a bit of ecx in cpuid leaf 7 */
-        answer = attn_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, AVX512_VNNI);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_BYTE_PRODUCTS);
 }
 
 ATTN_API int attn_is_intel(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const struct cpuid_words vendor = cpuid_of(0, 0);
-        /* the vendor is "GenuineIntel" */
-        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_OF_INTEL);
 }
 
 ATTN_API int attn_tiles(void)
 {
-#if defined(__x86_64__) && defined(__linux__)
-    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer >= 0) return answer;
-    answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
-    if (answer) { /* Linux lets a process use tile registers only after this request */
-        long result = ARCH_PRCTL;
-        __asm__ volatile("syscall"
-                         : "+a"(result)
-                         : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
-                         : "rcx", "r11", "memory");
-        answer = result == 0;
-    }
-    __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    return answer;
-#else
-    return 0;
-#endif
+    return processor_has(PROCESSOR_TILES);
 }

@@ -13,20 +13,13 @@ struct stored_block {
 static struct stored_block stored_block_of(enum attn_dtype dtype)
 {
     switch (dtype) {
-    case ATTN_F32: return (struct stored_block){1, 4};
-    case ATTN_BF16: return (struct stored_block){1, 2};
-    case ATTN_F16: return (struct stored_block){1, 2};
-    case ATTN_F64: return (struct stored_block){1, 8};
-    case ATTN_I32: return (struct stored_block){1, 4};
-    case ATTN_U8: return (struct stored_block){1, 1};
-    case ATTN_FP8: return (struct stored_block){1, 1};
     case ATTN_I8: return (struct stored_block){0, 4};
     case ATTN_I8_32: return (struct stored_block){32, 36};
     case ATTN_I8_64: return (struct stored_block){64, 68};
     case ATTN_Q8_0: return (struct stored_block){32, 34};
     case ATTN_Q4_0: return (struct stored_block){32, 18};
+    default: return (struct stored_block){1, (int64_t)attn_dtype_size(dtype)};
     }
-    return (struct stored_block){1, 0};
 }
 
 ATTN_API int64_t attn_row_bytes(enum attn_dtype dtype, int64_t elements)
@@ -37,49 +30,12 @@ ATTN_API int64_t attn_row_bytes(enum attn_dtype dtype, int64_t elements)
 
 /* ---- conversions of single numbers; rounding is to nearest, ties to even ---- */
 
-union stored_bits {
-    uint32_t bits;
-    float value;
-};
-
-static uint16_t stored_bf16(float value)
-{
-    const uint32_t x = (union stored_bits){.value = value}.bits;
-    return (uint16_t)((value != value ? x | 0x400000 : x + 0x7fff + (x >> 16 & 1)) >> 16);
-}
-
-static float stored_from_bf16(uint16_t x)
-{
-    return (union stored_bits){(uint32_t)x << 16}.value;
-}
-
-static uint16_t stored_f16(float value)
-{
-    const union stored_bits given = {.value = value}, size = {given.bits & 0x7fffffff},
-                            tiny = {.value = size.value + 0.5f};
-    uint32_t x = (size.bits - (112u << 23) + 0xfff + (size.bits >> 13 & 1)) >> 13;
-    if (size.bits < 113u << 23) x = tiny.bits - (126u << 23); /* for subnormal numbers, adding 0.5f has rounded x */
-    if (size.bits >= 0x477ff000) x = 0x7c00;                  /* numbers from 65520 on become infinity */
-    if (value != value) x = 0x7e00;
-    return (uint16_t)(x | (given.bits >> 16 & 0x8000));
-}
-
-static float stored_from_f16(uint16_t half)
-{
-    const uint32_t x = (half & 0x7fffu) << 13, sign = (half & 0x8000u) << 16;
-    union stored_bits made = {x + (113u << 23)}; /* for subnormal numbers, adds and subtracts a leading one */
-    made.value -= 0x1p-14f;
-    if (x >= 0x00800000) made.bits = x + (112u << 23) + (x >= 0x0f800000 ? 112u << 23 : 0);
-    made.bits |= sign;
-    return made.value;
-}
-
 /* e4m3fn has 4 bits of exponent and 3 of fraction, no infinity, and one NaN of each sign. */
 static uint8_t stored_fp8(float value)
 {
-    const union stored_bits given = {.value = value};
+    const union bits given = {.value = value};
     const uint8_t sign = (uint8_t)(given.bits >> 24 & 0x80);
-    union stored_bits size = {given.bits & 0x7fffffff};
+    union bits size = {given.bits & 0x7fffffff};
     if (value != value) return sign | 0x7f;
     if (size.value >= 448) return sign | 0x7e;
     if (size.value < 0x1p-6f) { /* multiples of 2^-9: the sum rounds them to integers in the low bits */
@@ -94,7 +50,7 @@ static float stored_from_fp8(uint8_t x)
 {
     const float size = (x & 0x7f) == 0x7f ? NAN
                        : (x & 0x78) == 0  ? (float)(x & 7) * 0x1p-9f
-                                          : (union stored_bits){((x & 0x7fu) << 20) + (120u << 23)}.value;
+                                          : (union bits){((x & 0x7fu) << 20) + (120u << 23)}.value;
     return x & 0x80 ? -size : size;
 }
 
@@ -131,7 +87,7 @@ static void stored_q4_0(const float *from, unsigned char *to)
         if (size > most) most = size, furthest = from[k];
     }
     const float scale = furthest / -8, times = scale != 0 ? 1 / scale : 0;
-    const uint16_t half = stored_f16(bad == 0 ? scale : bad); /* a block of zeros has the scale -0, as ggml's has */
+    const uint16_t half = narrowed_f16(bad == 0 ? scale : bad); /* a block of zeros has the scale -0, as ggml's has */
     memcpy(to, &half, sizeof half);
     for (int k = 0; k < 16; k++) {
         const float low = from[k] * times + 8.5f, high = from[k + 16] * times + 8.5f;
@@ -154,12 +110,12 @@ ATTN_API void attn_store_row(enum attn_dtype dtype, const float *from, int64_t e
         switch (dtype) {
         case ATTN_F32: ((float *)to)[k] = from[k]; break;
         case ATTN_F64: ((double *)to)[k] = (double)from[k]; break;
-        case ATTN_BF16: ((uint16_t *)to)[k] = stored_bf16(from[k]); break;
-        case ATTN_F16: ((uint16_t *)to)[k] = stored_f16(from[k]); break;
+        case ATTN_BF16: ((uint16_t *)to)[k] = narrowed_bf16(from[k]); break;
+        case ATTN_F16: ((uint16_t *)to)[k] = narrowed_f16(from[k]); break;
         case ATTN_FP8: bytes[k] = stored_fp8(from[k]); break;
         case ATTN_Q4_0: stored_q4_0(from + k, bytes + at); break;
         case ATTN_Q8_0: {
-            const uint16_t scale = stored_f16(stored_integers(from + k, each, bytes + at + sizeof scale));
+            const uint16_t scale = narrowed_f16(stored_integers(from + k, each, bytes + at + sizeof scale));
             memcpy(bytes + at, &scale, sizeof scale);
             break;
         }
@@ -187,12 +143,12 @@ ATTN_API void attn_load_row(enum attn_dtype dtype, const void *from, int64_t ele
         switch (dtype) {
         case ATTN_F32: to[k] = ((const float *)from)[k]; break;
         case ATTN_F64: to[k] = (float)((const double *)from)[k]; break;
-        case ATTN_BF16: to[k] = stored_from_bf16(((const uint16_t *)from)[k]); break;
-        case ATTN_F16: to[k] = stored_from_f16(((const uint16_t *)from)[k]); break;
+        case ATTN_BF16: to[k] = widened_bf16(((const uint16_t *)from)[k]); break;
+        case ATTN_F16: to[k] = widened_f16(((const uint16_t *)from)[k]); break;
         case ATTN_FP8: to[k] = stored_from_fp8(bytes[k]); break;
         case ATTN_Q4_0:
             memcpy(&half, bytes + at, sizeof half);
-            scale = stored_from_f16(half);
+            scale = widened_f16(half);
             for (int n = 0; n < 16; n++) {
                 to[k + n] = (float)((bytes[at + 2 + n] & 15) - 8) * scale;
                 to[k + n + 16] = (float)((bytes[at + 2 + n] >> 4) - 8) * scale;
@@ -200,7 +156,7 @@ ATTN_API void attn_load_row(enum attn_dtype dtype, const void *from, int64_t ele
             break;
         case ATTN_Q8_0:
             memcpy(&half, bytes + at, sizeof half);
-            scale = stored_from_f16(half);
+            scale = widened_f16(half);
             for (int64_t n = 0; n < each; n++) to[k + n] = (float)(int8_t)bytes[at + 2 + n] * scale;
             break;
         case ATTN_I8:

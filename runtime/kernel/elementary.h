@@ -23,6 +23,37 @@
 #define EXP2_MIN (F64 ? (REAL)-1023 : (REAL)-127)
 #endif
 
+/* Instructions of AVX and AVX512-DQ, on vectors of REAL:
+   - NOT_LESS: `lanes` gets the lanes in which x is not less than `least`
+   - REMAINDER: f = x minus the nearest integer, 0 for infinity
+   - SCALED: y = p * 2^n in these lanes, otherwise 0 */
+#if MATRIX_UNITS && defined ATTN_EMULATE_TILES
+#define NOT_LESS take_not_less
+#define REMAINDER take_remainder
+#define SCALED take_scaled
+#define ROOT take_root
+#else
+#if F64
+#define INSTRUCTION(name) name "pd"
+#else
+#define INSTRUCTION(name) name "ps"
+#endif
+#define NOT_LESS(lanes, x, least) __asm__(INSTRUCTION("vcmp") " $0x15, %2, %1, %0" : "=Yk"(lanes) : "v"(x), "v"(least))
+#define REMAINDER(f, x) __asm__(INSTRUCTION("vreduce") " $0, %1, %0" : "=v"(f) : "v"(x))
+#define SCALED(y, p, n, lanes) \
+    __asm__(INSTRUCTION("vscalef") " %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(n), "Yk"(lanes))
+#define ROOT(y, x) __asm__(INSTRUCTION("vsqrt") " %1, %0" : "=v"(y) : "v"(x))
+#endif
+
+/* Returns a polynomial of x with these coefficients, the highest power first. */
+TARGET INLINE T(vec) T(polynomial)(T(vec) x, const int coefficients, const REAL *c)
+{
+    T(vec) y = x * c[0] + c[1];
+    UNROLL for (int k = 2; k < coefficients; k++) y = y * x + c[k];
+    return y;
+}
+#define POLYNOMIAL(x, c) T(polynomial)(x, sizeof(c) / sizeof *(c), c)
+
 /* Returns the leading 12 bits of x. Their product with an integer up to 4096 is exact. */
 INLINE float T(high_part)(double x)
 {
@@ -44,18 +75,8 @@ TARGET INLINE T(vec) T(exp2)(T(vec) x)
 #if DQ
     T(vec) f, y;
     uint16_t normal;
-#if MATRIX_UNITS
-    take_not_less(normal, x, T(splat)(EXP2_MIN));
-    take_remainder(f, x); /* x minus the nearest integer, 0 for infinity */
-#elif F64
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-#else
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-#endif
+    NOT_LESS(normal, x, T(splat)(EXP2_MIN));
+    REMAINDER(f, x);
 #else
     x = T(pick)((T(mask))(x < EXP2_MIN), T(splat)(EXP2_MIN), x);
     x = T(pick)((T(mask))(x > EXP2_MAX), T(splat)(EXP2_MAX), x);
@@ -63,34 +84,17 @@ TARGET INLINE T(vec) T(exp2)(T(vec) x)
     const T(vec) f = x - (t - MAGIC);
 #endif
 #if F64
-    T(vec) p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;
-    p = p * f + 7.0548973041554992774e-09;
-    p = p * f + 1.0178057087733941105e-07;
-    p = p * f + 1.321548680870556279e-06;
-    p = p * f + 1.5252733841556772589e-05;
-    p = p * f + 0.00015403530393370733411;
-    p = p * f + 0.0013333558146406470697;
-    p = p * f + 0.0096181291076284794928;
-    p = p * f + 0.055504108664821627039;
-    p = p * f + 0.24022650695910071233;
-    p = p * f + 0.69314718055994530925;
-    p = p * f + 1.0;
+    static const REAL p_terms[] = {2.5729324177362304214e-11, 4.455817908336064493e-10, 7.0548973041554992774e-09,
+        1.0178057087733941105e-07, 1.321548680870556279e-06, 1.5252733841556772589e-05, 0.00015403530393370733411,
+        0.0013333558146406470697, 0.0096181291076284794928, 0.055504108664821627039, 0.24022650695910071233,
+        0.69314718055994530925, 1.0};
 #else
-    T(vec) p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
+    static const REAL p_terms[] = {0.00015453163f, 0.0013390863f, 0.0096180826f, 0.055503571f, 0.24022651f, 0.69314719f,
+        1.0f};
 #endif
+    const T(vec) p = POLYNOMIAL(f, p_terms);
 #if DQ
-#if MATRIX_UNITS
-    take_scaled(y, p, x - f, normal); /* p * 2^(x - f) */
-#elif F64
-    __asm__("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#else
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#endif
+    SCALED(y, p, x - f, normal);
     return y;
 #elif F64
     return p * (T(vec))(((T(mask))t + 1023) << 52);
@@ -105,22 +109,11 @@ TARGET INLINE T(vec) T(exp2_coarse)(T(vec) x)
 {
     T(vec) f, y;
     uint16_t normal;
-#if MATRIX_UNITS
-    take_not_less(normal, x, T(splat)(EXP2_MIN));
-    take_remainder(f, x);
-#else
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
-#endif
-    T(vec) p = f * 0.0558282f + 0.2426278f;
-    p = p * f + 0.6931214f;
-    p = p * f + 0.9999251f;
-#if MATRIX_UNITS
-    take_scaled(y, p, x - f, normal);
-#else
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#endif
+    NOT_LESS(normal, x, T(splat)(EXP2_MIN));
+    REMAINDER(f, x);
+    static const REAL p_terms[] = {0.0558282f, 0.2426278f, 0.6931214f, 0.9999251f};
+    const T(vec) p = POLYNOMIAL(f, p_terms);
+    SCALED(y, p, x - f, normal);
     return y;
 }
 #endif
@@ -146,25 +139,15 @@ TARGET INLINE T(vec) T(half_expm1)(T(vec) x)
     const T(vec) t = x * LOG2E + MAGIC, n = t - MAGIC;
     const T(vec) r = (x - n * LN2_HIGH) - n * LN2_LOW;
 #if F64
-    T(vec) p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
-    p = p * r + 2.7557273643110295328e-07;
-    p = p * r + 2.755725540020642443e-06;
-    p = p * r + 2.4801587325547741216e-05;
-    p = p * r + 0.00019841269874820625271;
-    p = p * r + 0.0013888888888883748305;
-    p = p * r + 0.0083333333333261351258;
-    p = p * r + 0.041666666666669755;
-    p = p * r + 0.16666666666666670991;
-    p = p * r + 0.5;
+    static const REAL p_terms[] = {2.0914686968086877233e-09, 2.5105217004720745164e-08, 2.7557273643110295328e-07,
+        2.755725540020642443e-06, 2.4801587325547741216e-05, 0.00019841269874820625271, 0.0013888888888883748305,
+        0.0083333333333261351258, 0.041666666666669755, 0.16666666666666670991, 0.5};
     const T(vec) half = (T(vec))(((T(mask))t + 1022) << 52);
 #else
-    T(vec) p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
+    static const REAL p_terms[] = {0.0013926184f, 0.0083631791f, 0.041666555f, 0.16666577f, 0.5f};
     const T(vec) half = (T(vec))(((T(mask))t + 126) << 23);
 #endif
-    p = p * (r * r) + r;
+    const T(vec) p = POLYNOMIAL(r, p_terms) * (r * r) + r;
     return half * p + (half - (REAL)0.5);
 }
 
@@ -190,18 +173,11 @@ TARGET INLINE T(vec) T(tanh)(T(vec) x)
 TARGET INLINE T(vec) T(tanh_capped)(T(vec) x)
 {
     const T(vec) t = x * x;
-    T(vec) p = t * -0.00508563729f + 0.0200342186f;
-    p = p * t - 0.0535374284f;
-    p = p * t + 0.133288018f;
-    p = p * t - 0.333331763f;
-    p = (t * p) * x + x;
+    static const REAL p_terms[] = {-0.00508563729f, 0.0200342186f, -0.0535374284f, 0.133288018f, -0.333331763f};
+    const T(vec) p = (t * POLYNOMIAL(t, p_terms)) * x + x;
 #if DQ
     uint16_t far; /* the lanes in which t is not less than 1/2 */
-#if MATRIX_UNITS
-    take_not_less(far, t, T(splat)(0.5f));
-#else
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(far) : "v"(t), "v"(T(splat)(0.5f)));
-#endif
+    NOT_LESS(far, t, T(splat)(0.5f));
 #else
     int far;
     __asm__("vmovmskps %1, %0" : "=r"(far) : "x"(~(T(mask))(t < 0.5f)));
@@ -219,54 +195,24 @@ TARGET INLINE T(vec) T(erf)(T(vec) x)
     const T(mask) sign = (T(mask))x & ~MAGNITUDE;
     T(vec) y = (T(vec))((T(mask))x & MAGNITUDE);
 #if F64
-    y = T(pick)((T(mask))(y > 6.0), T(splat)(6.0), y);
-    const T(vec) s = y * y, t = y - 1.0;
-    T(vec) p = s * -7.779465729549996e-10 + 1.37109789045861e-08;
-    p = p * s - 1.6206313408057644e-07;
-    p = p * s + 1.6447131524503547e-06;
-    p = p * s - 1.4924712298094114e-05;
-    p = p * s + 0.00012055293576686918;
-    p = p * s - 0.0008548325929306829;
-    p = p * s + 0.005223977606118296;
-    p = p * s - 0.02686617064311144;
-    p = p * s + 0.11283791670944185;
-    p = p * s - 0.3761263890318352;
-    p = p * s + 0.12837916709551256;
-    T(vec) q = t * 7.017932032666212e-12 - 1.7213436832314213e-10;
-    q = q * t + 1.9029141065939443e-09;
-    q = q * t - 1.2289200360401002e-08;
-    q = q * t + 4.817067838578864e-08;
-    q = q * t - 8.368659830860724e-08;
-    q = q * t - 2.954918639395868e-07;
-    q = q * t + 3.0757516697930153e-06;
-    q = q * t - 1.3952858271120123e-05;
-    q = q * t + 3.9239829449897026e-05;
-    q = q * t - 3.793758325435241e-05;
-    q = q * t - 0.0003423752427016811;
-    q = q * t + 0.002853508275233753;
-    q = q * t - 0.014475749827047581;
-    q = q * t + 0.059959990014682725;
-    q = q * t + 1.2163466576872246;
-    q = q * t + 3.807225345853586;
-    q = q * t + 2.6684166967815997;
-    return (T(vec))((T(mask))T(pick)((T(mask))(y < 1.0), y + y * p, 1.0 - T(exp2)(-q)) | sign);
+    static const REAL p_terms[] = {-7.779465729549996e-10, 1.37109789045861e-08, -1.6206313408057644e-07,
+        1.6447131524503547e-06, -1.4924712298094114e-05, 0.00012055293576686918, -0.0008548325929306829,
+        0.005223977606118296, -0.02686617064311144, 0.11283791670944185, -0.3761263890318352, 0.12837916709551256};
+    static const REAL q_terms[] = {7.017932032666212e-12, -1.7213436832314213e-10, 1.9029141065939443e-09,
+        -1.2289200360401002e-08, 4.817067838578864e-08, -8.368659830860724e-08, -2.954918639395868e-07,
+        3.0757516697930153e-06, -1.3952858271120123e-05, 3.9239829449897026e-05, -3.793758325435241e-05,
+        -0.0003423752427016811, 0.002853508275233753, -0.014475749827047581, 0.059959990014682725, 1.2163466576872246,
+        3.807225345853586, 2.6684166967815997};
 #else
-    y = T(pick)((T(mask))(y > 4.0f), T(splat)(4.0f), y);
-    const T(vec) s = y * y, t = y - 1.0f;
-    T(vec) p = s * 7.8538604e-05f - 0.00080101936f;
-    p = p * s + 0.0051883277f;
-    p = p * s - 0.026853812f;
-    p = p * s + 0.112835852f;
-    p = p * s - 0.37612626f;
-    p = p * s + 0.12837917f;
-    T(vec) q = t * -0.00026772573f + 0.002634594f;
-    q = q * t - 0.014269538f;
-    q = q * t + 0.059872836f;
-    q = q * t + 1.2163626f;
-    q = q * t + 3.8072243f;
-    q = q * t + 2.6684167f;
-    return (T(vec))((T(mask))T(pick)((T(mask))(y < 1.0f), y + y * p, 1.0f - T(exp2)(-q)) | sign);
+    static const REAL p_terms[] = {7.8538604e-05f, -0.00080101936f, 0.0051883277f, -0.026853812f, 0.112835852f,
+        -0.37612626f, 0.12837917f};
+    static const REAL q_terms[] = {-0.00026772573f, 0.002634594f, -0.014269538f, 0.059872836f, 1.2163626f, 3.8072243f,
+        2.6684167f};
 #endif
+    const REAL most = F64 ? 6 : 4;
+    y = T(pick)((T(mask))(y > most), T(splat)(most), y);
+    const T(vec) s = y * y, t = y - (REAL)1, p = POLYNOMIAL(s, p_terms), q = POLYNOMIAL(t, q_terms);
+    return (T(vec))((T(mask))T(pick)((T(mask))(y < (REAL)1), y + y * p, (REAL)1 - T(exp2)(-q)) | sign);
 }
 
 /* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
@@ -280,19 +226,12 @@ TARGET INLINE T(vec) T(turn)(const T(wide) *x, int64_t quarter)
     const T(ints) turns = (T(ints))t + quarter;
     const T(vec) r = __builtin_convertvector(left, T(vec)), z = r * r;
 #if F64
-    T(vec) s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10;
-    T(vec) c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
-    s = s * z - 2.5052106231157905487e-08;
-    s = s * z + 2.7557319219335453429e-06;
-    s = s * z - 0.00019841269841265060174;
-    s = s * z + 0.0083333333333333314899;
-    s = s * z - 0.16666666666666666666;
-    s = r + r * z * s;
-    c = c * z - 2.7557317270560324065e-07;
-    c = c * z + 2.4801587298763433164e-05;
-    c = c * z - 0.0013888888888887395746;
-    c = c * z + 0.041666666666666665387;
-    c = 1.0 - z * 0.5 + z * z * c;
+    static const REAL s_terms[] = {-7.5866850700912671596e-13, 1.6058531414589010757e-10, -2.5052106231157905487e-08,
+        2.7557319219335453429e-06, -0.00019841269841265060174, 0.0083333333333333314899, -0.16666666666666666666};
+    static const REAL c_terms[] = {-1.1382614868556324576e-11, 2.0876146024689746601e-09, -2.7557317270560324065e-07,
+        2.4801587298763433164e-05, -0.0013888888888887395746, 0.041666666666666665387};
+    const T(vec) s = r + r * z * POLYNOMIAL(z, s_terms);
+    const T(vec) c = 1.0 - z * 0.5 + z * z * POLYNOMIAL(z, c_terms);
 #else
     const T(vec) s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const T(vec) c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
@@ -307,26 +246,20 @@ TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
 
 /* Without a vector instruction, the C library is called per lane. */
 
-TARGET INLINE T(vec) T(log)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(log2)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log2)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(log1p)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log1p)(x[k]);
-    return y;
-}
+#define BY_LANE(name, function) \
+    TARGET INLINE T(vec) T(name)(T(vec) x) \
+    { \
+        for (int k = 0; k < LANES; k++) x[k] = F(function)(x[k]); \
+        return x; \
+    }
+BY_LANE(log, log)
+BY_LANE(log2, log2)
+BY_LANE(log1p, log1p)
+BY_LANE(floor, floor)
+BY_LANE(ceil, ceil)
+BY_LANE(round, rint) /* to the nearest integer, and half to even */
+BY_LANE(whole, trunc) /* towards 0 */
+#undef BY_LANE
 
 /* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
 TARGET INLINE void T(truncate)(T(ints) *to, const T(wide) *x)
@@ -338,47 +271,11 @@ TARGET INLINE T(vec) T(sqrt)(T(vec) x)
 {
 #if AVX
     T(vec) y;
-#if MATRIX_UNITS
-    take_root(y, x);
-#elif F64
-    __asm__("vsqrtpd %1, %0" : "=v"(y) : "v"(x));
-#else
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-#endif
+    ROOT(y, x);
 #else
     T(vec) y = x;
     for (int k = 0; k < LANES; k++) y[k] = F(sqrt)(x[k]);
 #endif
-    return y;
-}
-
-TARGET INLINE T(vec) T(floor)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(floor)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(ceil)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(ceil)(x[k]);
-    return y;
-}
-
-/* Rounds to the nearest integer, and half to even. */
-TARGET INLINE T(vec) T(round)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(rint)(x[k]);
-    return y;
-}
-
-/* Rounds towards 0. */
-TARGET INLINE T(vec) T(whole)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(trunc)(x[k]);
     return y;
 }
 

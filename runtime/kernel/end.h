@@ -1,4 +1,5 @@
-/* Forgets the names of a target, so that those of the next can be defined (target.h). */
+/* Forgets the names of a target, so that those of the next can be defined (target.h). Other long names of the headers
+   mean the same for all targets of a kernel. */
 #undef T
 #undef OF
 #undef TARGET
@@ -24,38 +25,12 @@
 #undef DECAYED_KEYS
 #undef UNIT_DEPTH
 #undef PAIRED
-#undef REAL
-#undef BITS
-#undef MAGNITUDE
-#undef F
-#undef NARROWED
-#undef BYTES
-#undef WIDE
-#undef ROOMY
-#undef FETCHED
-#undef TALL
-#undef SOME
 #undef IF_COMPENSATED
-#undef SIGN_SHIFT
-#undef MAGIC
 #undef EXP2_MIN
-#undef EXP2_MAX
-#undef EXP_MAX
-#undef LOG2E
-#undef LN2_HIGH
-#undef LN2_LOW
+#undef NOT_LESS
+#undef REMAINDER
+#undef SCALED
+#undef ROOT
+#undef F
 #undef P
 #undef IN
-#undef IN_PER_REAL
-#undef WORD
-#undef WORD_MAX
-#undef WORD_CARRY
-#undef WORDS
-#undef ROOM
-#undef ANY_DOT
-#undef IF_PAIRED
-#undef IF_FETCHED
-#undef DECAY_TERMS
-#undef DECAY_BLOCK
-#undef DECAY_HALF
-#undef DECAY_ELEMENTS

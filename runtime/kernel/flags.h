@@ -15,47 +15,24 @@ TARGET INLINE T(mask) T(flags_of_lanes)(const uint8_t *flag, int64_t step, int64
     return __builtin_convertvector(lanes != 0, T(mask));
 }
 
-/* Returns the lanes whose real is not -inf. Lane k has x[k * step]. Lanes from `count` on are not read. */
-TARGET INLINE T(mask) T(shown_f32_of_lanes)(const float *x, int64_t step, int64_t count)
-{
-    typedef float lanes_of_f32 __attribute__((vector_size(LANES * sizeof(float))));
-    lanes_of_f32 lanes = {0};
-    if (step == 1 && count >= LANES)
-        __builtin_memcpy(&lanes, x, sizeof lanes);
-    else
-        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
-    return __builtin_convertvector(lanes != -INFINITY, T(mask));
-}
-TARGET INLINE T(mask) T(shown_f64_of_lanes)(const double *x, int64_t step, int64_t count)
-{
-    typedef double lanes_of_f64 __attribute__((vector_size(LANES * sizeof(double))));
-    lanes_of_f64 lanes = {0};
-    if (step == 1 && count >= LANES)
-        __builtin_memcpy(&lanes, x, sizeof lanes);
-    else
-        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
-    return __builtin_convertvector(lanes != -(double)INFINITY, T(mask));
-}
-TARGET INLINE T(mask) T(shown_f16_of_lanes)(const uint16_t *x, int64_t step, int64_t count)
-{
-    typedef uint16_t lanes_of_f16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
-    lanes_of_f16 lanes = {0};
-    if (step == 1 && count >= LANES)
-        __builtin_memcpy(&lanes, x, sizeof lanes);
-    else
-        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
-    return __builtin_convertvector(lanes != 0xfc00, T(mask));
-}
-TARGET INLINE T(mask) T(shown_bf16_of_lanes)(const uint16_t *x, int64_t step, int64_t count)
-{
-    typedef uint16_t lanes_of_bf16 __attribute__((vector_size(LANES * sizeof(uint16_t))));
-    lanes_of_bf16 lanes = {0};
-    if (step == 1 && count >= LANES)
-        __builtin_memcpy(&lanes, x, sizeof lanes);
-    else
-        for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step];
-    return __builtin_convertvector(lanes != 0xff80, T(mask));
-}
+/* shown_TYPE_of_lanes return the lanes whose real is not -inf, which is `hidden`. Lane k has x[k * step]. Lanes from
+   `count` on are not read. */
+#define SHOWN(name, type, hidden) \
+    TARGET INLINE T(mask) T(name)(const type *x, int64_t step, int64_t count) \
+    { \
+        typedef type reals __attribute__((vector_size(LANES * sizeof(type)))); \
+        reals lanes = {0}; \
+        if (step == 1 && count >= LANES) \
+            __builtin_memcpy(&lanes, x, sizeof lanes); \
+        else \
+            for (int lane = 0; lane < LANES && lane < count; lane++) lanes[lane] = x[lane * step]; \
+        return __builtin_convertvector(lanes != (hidden), T(mask)); \
+    }
+SHOWN(shown_f32_of_lanes, float, -INFINITY)
+SHOWN(shown_f64_of_lanes, double, -(double)INFINITY)
+SHOWN(shown_f16_of_lanes, uint16_t, 0xfc00)
+SHOWN(shown_bf16_of_lanes, uint16_t, 0xff80)
+#undef SHOWN
 
 /* Copies n flags of each of LANES rows: to[x * LANES + lane] is flag[lane * step + x * column]. Lanes from `count`
    on get 0. */

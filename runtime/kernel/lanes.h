@@ -40,6 +40,20 @@
 #define EVEN(far) EACH_LANE(LANES, LANE_EVEN, far)
 #define ODD(far) EACH_LANE(LANES, LANE_ODD, far)
 
+/* f(far) for the distances 1, 2, 4 and so on below `lanes`. FALLING_DISTANCES begins with the largest. */
+#define DISTANCES_2(f) f(1)
+#define DISTANCES_4(f) DISTANCES_2(f) f(2)
+#define DISTANCES_8(f) DISTANCES_4(f) f(4)
+#define DISTANCES_16(f) DISTANCES_8(f) f(8)
+#define FALLING_2(f) f(1)
+#define FALLING_4(f) f(2) FALLING_2(f)
+#define FALLING_8(f) f(4) FALLING_4(f)
+#define FALLING_16(f) f(8) FALLING_8(f)
+#define DISTANCES_OF(lanes, f) DISTANCES_##lanes(f)
+#define DISTANCES(lanes, f) DISTANCES_OF(lanes, f)
+#define FALLING_OF(lanes, f) FALLING_##lanes(f)
+#define FALLING_DISTANCES(lanes, f) FALLING_OF(lanes, f)
+
 /* f(r) for each r below `rows`, the largest first */
 #define ROWS_BELOW_1(f)
 #define ROWS_BELOW_2(f) f(1)

@@ -8,10 +8,14 @@
 /* c[r][x] = sum over t of a[r][t] * b[t][x]. If `add`, the sum is added to c.
    - There are 16 or 32 rows r, 16 or 32 lanes x, and 32 * steps terms t.
    - b is paired.
+   - Operands are sums of a_terms or b_terms matrices, which are a_term or b_term elements apart. Products of term i
+     and term j are left out if i + j is at least the number of terms, because they are as small as rounding errors.
    - Tile registers 0 to 3 hold c. Tile registers 4 and 5 hold b. Tile registers 6 and 7 hold 16 rows of a each. */
 TARGET INLINE void T(unit_block)(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
-    const int64_t a_row, const uint16_t *b, const int64_t b_row, float *c, const int64_t c_row, const int add)
+    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
+    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
 {
+    const int terms = a_terms > b_terms ? a_terms : b_terms;
     if (add) {
         tile_load(0, c, 4 * c_row);
         if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
@@ -23,20 +27,51 @@ TARGET INLINE void T(unit_block)(const int rows, const int lanes, const int64_t 
         if (rows > 16) tile_zero(2);
         if (rows > 16 && lanes > 16) tile_zero(3);
     }
-    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row) {
-        tile_load(4, b, 2 * b_row);
-        if (lanes > 16) tile_load(5, b + 32, 2 * b_row);
-        tile_load(6, a, 2 * a_row);
-        if (rows > 16) tile_load(7, a + 16 * a_row, 2 * a_row);
-        tile_multiply(0, 6, 4);
-        if (lanes > 16) tile_multiply(1, 6, 5);
-        if (rows > 16) tile_multiply(2, 7, 4);
-        if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
-    }
+    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row)
+        for (int j = 0; j < b_terms; j++) {
+            const uint16_t *const right = b + j * b_term;
+            tile_load(4, right, 2 * b_row);
+            if (lanes > 16) tile_load(5, right + 32, 2 * b_row);
+            for (int i = 0; i < a_terms && i + j < terms; i++) {
+                const uint16_t *const left = a + i * a_term;
+                if (j == 0 || a_terms > 1) {
+                    tile_load(6, left, 2 * a_row);
+                    if (rows > 16) tile_load(7, left + 16 * a_row, 2 * a_row);
+                }
+                tile_multiply(0, 6, 4);
+                if (lanes > 16) tile_multiply(1, 6, 5);
+                if (rows > 16) tile_multiply(2, 7, 4);
+                if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
+            }
+        }
     tile_store(0, c, 4 * c_row);
     if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
     if (rows > 16) tile_store(2, c + 16 * c_row, 4 * c_row);
     if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
+}
+
+/* Like unit_block, for any number of rows and a multiple of 16 lanes. a and c have room for a multiple of 16
+   rows. */
+TARGET INLINE void T(unit_terms)(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
+    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
+    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
+{
+    for (int64_t r = 0; r < rows; r += 32, a += 32 * a_row, c += 32 * c_row)
+        for (int64_t x = 0; x < lanes; x += 32) {
+            const uint16_t *const right = b + 2 * x;
+            if (rows - r > 16 && lanes - x > 16)
+                T(unit_block)(32, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
+                    add);
+            else if (rows - r > 16)
+                T(unit_block)(32, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
+                    add);
+            else if (lanes - x > 16)
+                T(unit_block)(16, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
+                    add);
+            else
+                T(unit_block)(16, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
+                    add);
+        }
 }
 
 /* Computes c = a * b as unit_block does, for any multiple of 16 rows and for one or two steps. b stays in four
@@ -95,16 +130,7 @@ TARGET INLINE void T(unit_dot)(const int64_t lanes, int64_t rows, const int64_t 
             from = copy;
             row = UNIT_DEPTH;
         }
-        for (int64_t x = 0; x < lanes; x += 32) {
-            if (left > 16 && lanes - x > 16)
-                T(unit_block)(32, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
-            else if (left > 16)
-                T(unit_block)(32, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
-            else if (lanes - x > 16)
-                T(unit_block)(16, 32, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
-            else
-                T(unit_block)(16, 16, steps, from, row, b + 2 * x, b_row, c + r * c_row + x, c_row, add);
-        }
+        T(unit_terms)(lanes, min(left, 32), steps, from, row, 1, 0, b, b_row, 1, 0, c + r * c_row, c_row, add);
     }
 }
 
@@ -178,37 +204,6 @@ TARGET APART void T(unit_pairs)(const uint16_t *from, int64_t from_row, int64_t 
         }
 }
 
-/* Rounds to bf16 and joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x]. Zeros fill the rows up to a
-   multiple of 32. */
-TARGET INLINE void T(unit_rounded)(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
-    const int64_t to_row)
-{
-    for (int64_t x = 0; x < lanes; x += LANES) {
-        int64_t r = 0;
-        for (; r + 1 < rows; r += 2)
-            T(store_paired)(to + r / 2 * to_row + 2 * x, T(load)(from + r * from_row + x),
-                T(load)(from + (r + 1) * from_row + x));
-        for (; r < round_up(rows, 32); r += 2)
-            T(store_paired)(to + r / 2 * to_row + 2 * x, r < rows ? T(load)(from + r * from_row + x) : T(splat)(0),
-                T(splat)(0));
-    }
-}
-
-/* Rounds rows to bf16: to[r][x] = from[r][x]. Zeros fill the rows up to a multiple of 16, and the columns up to a
-   multiple of 32. */
-TARGET INLINE void T(unit_narrowed)(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
-    uint16_t *to, const int64_t to_row)
-{
-    for (int64_t r = 0; r < round_up(rows, 16); r++)
-        for (int64_t x = 0; x < columns; x += 32) {
-            uint16_t *const at = to + r * to_row + x;
-            const T(vec) low = r < rows ? T(load)(from + r * from_row + x) : T(splat)(0);
-            const T(vec) high = r < rows && columns - x > 16 ? T(load)(from + r * from_row + x + 16) : T(splat)(0);
-            _mm512_storeu_si512(at, (__m512i)_mm512_cvtne2ps_pbh((__m512)high, (__m512)low));
-            for (int64_t k = columns - x; k < 32; k++) at[k] = 0;
-        }
-}
-
 /* Joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x]. Zeros fill the rows up to a multiple of 32, and
    the columns up to a multiple of 16. */
 TARGET APART void T(unit_woven)(const uint16_t *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
@@ -238,7 +233,7 @@ TARGET INLINE void T(unit_across)(const int64_t lanes, int64_t rows, const int64
     for (int64_t x = 0; x < lanes && whole < rows; x += 16) {
         _Alignas(64) float last[16 * 16] = {0};
         for (int64_t r = whole; r < rows; r++) T(store)(last + (r - whole) * 16, T(load)(c + r * c_row + x));
-        T(unit_block)(16, 16, steps, a + whole * a_row, a_row, b + 2 * x, b_row, last, 16, 1);
+        T(unit_block)(16, 16, steps, a + whole * a_row, a_row, 1, 0, b + 2 * x, b_row, 1, 0, last, 16, 1);
         for (int64_t r = whole; r < rows; r++) T(store)(c + r * c_row + x, T(load)(last + (r - whole) * 16));
     }
 }
@@ -261,72 +256,6 @@ TARGET INLINE void T(unit_across_finite)(const int64_t lanes, int64_t rows, cons
 
 /* ==== the linear form: packed operands of up to three terms of bf16 ==== */
 
-/* Like unit_block, for operands that are sums of bf16 matrices. The matrices of an operand are a_term or b_term
-   elements apart. Products of term i and term j are left out if i + j is at least the number of terms, because they
-   are as small as rounding errors. */
-TARGET INLINE void T(unit_terms_block)(const int rows, const int lanes, const int64_t steps, const uint16_t *a,
-    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
-    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
-{
-    const int terms = a_terms > b_terms ? a_terms : b_terms;
-    if (add) {
-        tile_load(0, c, 4 * c_row);
-        if (lanes > 16) tile_load(1, c + 16, 4 * c_row);
-        if (rows > 16) tile_load(2, c + 16 * c_row, 4 * c_row);
-        if (rows > 16 && lanes > 16) tile_load(3, c + 16 * c_row + 16, 4 * c_row);
-    } else {
-        tile_zero(0);
-        if (lanes > 16) tile_zero(1);
-        if (rows > 16) tile_zero(2);
-        if (rows > 16 && lanes > 16) tile_zero(3);
-    }
-    for (int64_t t = 0; t < steps; t++, a += 32, b += 16 * b_row)
-        for (int j = 0; j < b_terms; j++) {
-            const uint16_t *const right = b + j * b_term;
-            tile_load(4, right, 2 * b_row);
-            if (lanes > 16) tile_load(5, right + 32, 2 * b_row);
-            for (int i = 0; i < a_terms && i + j < terms; i++) {
-                const uint16_t *const left = a + i * a_term;
-                if (j == 0 || a_terms > 1) {
-                    tile_load(6, left, 2 * a_row);
-                    if (rows > 16) tile_load(7, left + 16 * a_row, 2 * a_row);
-                }
-                tile_multiply(0, 6, 4);
-                if (lanes > 16) tile_multiply(1, 6, 5);
-                if (rows > 16) tile_multiply(2, 7, 4);
-                if (rows > 16 && lanes > 16) tile_multiply(3, 7, 5);
-            }
-        }
-    tile_store(0, c, 4 * c_row);
-    if (lanes > 16) tile_store(1, c + 16, 4 * c_row);
-    if (rows > 16) tile_store(2, c + 16 * c_row, 4 * c_row);
-    if (rows > 16 && lanes > 16) tile_store(3, c + 16 * c_row + 16, 4 * c_row);
-}
-
-/* Like unit_terms_block, for any number of rows and a multiple of 16 lanes. a and c have room for a multiple of 16
-   rows. */
-TARGET INLINE void T(unit_terms)(const int64_t lanes, int64_t rows, const int64_t steps, const uint16_t *a,
-    const int64_t a_row, const int a_terms, const int64_t a_term, const uint16_t *b, const int64_t b_row,
-    const int b_terms, const int64_t b_term, float *c, const int64_t c_row, const int add)
-{
-    for (int64_t r = 0; r < rows; r += 32, a += 32 * a_row, c += 32 * c_row)
-        for (int64_t x = 0; x < lanes; x += 32) {
-            const uint16_t *const right = b + 2 * x;
-            if (rows - r > 16 && lanes - x > 16)
-                T(unit_terms_block)(32, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
-                    c_row, add);
-            else if (rows - r > 16)
-                T(unit_terms_block)(32, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
-                    c_row, add);
-            else if (lanes - x > 16)
-                T(unit_terms_block)(16, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
-                    c_row, add);
-            else
-                T(unit_terms_block)(16, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x,
-                    c_row, add);
-        }
-}
-
 /* Returns the elements of two vectors in pairs, rounded to bf16. The vectors keep the rounding errors, which are the
    next term. */
 TARGET INLINE T(mask) T(unit_term)(T(vec) *first, T(vec) *second)
@@ -337,8 +266,8 @@ TARGET INLINE T(mask) T(unit_term)(T(vec) *first, T(vec) *second)
     return pairs;
 }
 
-/* Like unit_rounded, but splits each number into `terms` bf16 numbers. Term n goes into the matrix at to + n *
-   term. */
+/* Splits each number into `terms` bf16 numbers, and joins two rows into pairs: to[r / 2][2 * x + r % 2] = from[r][x].
+   Term n goes into the matrix at to + n * term. Zeros fill the rows up to a multiple of 32. */
 TARGET INLINE void T(unit_pair_terms)(const float *from, const int64_t from_row, int64_t rows, int64_t lanes,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -352,8 +281,8 @@ TARGET INLINE void T(unit_pair_terms)(const float *from, const int64_t from_row,
         }
 }
 
-/* Like unit_narrowed, but splits each number into `terms` bf16 numbers. Term n goes into the matrix at to + n *
-   term. */
+/* Splits each number into `terms` bf16 numbers: to[r][x] = from[r][x]. Term n goes into the matrix at to + n * term.
+   Zeros fill the rows up to a multiple of 16, and the columns up to a multiple of 32. */
 TARGET INLINE void T(unit_row_terms)(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
     uint16_t *to, const int64_t to_row, const int terms, const int64_t term)
 {
@@ -371,6 +300,18 @@ TARGET INLINE void T(unit_row_terms)(const float *from, const int64_t from_row, 
                 high -= (T(vec))(pairs & -0x10000);
             }
         }
+}
+
+/* unit_pair_terms and unit_row_terms with one term: the numbers rounded to bf16 */
+TARGET INLINE void T(unit_rounded)(const float *from, const int64_t from_row, int64_t rows, int64_t lanes, uint16_t *to,
+    const int64_t to_row)
+{
+    T(unit_pair_terms)(from, from_row, rows, lanes, to, to_row, 1, 0);
+}
+TARGET INLINE void T(unit_narrowed)(const float *from, const int64_t from_row, int64_t rows, int64_t columns,
+    uint16_t *to, const int64_t to_row)
+{
+    T(unit_row_terms)(from, from_row, rows, columns, to, to_row, 1, 0);
 }
 
 /* Transposes: to[x][r] = from[r][x]. Each number becomes a sum of `terms` bf16 numbers. Term n is stored in the

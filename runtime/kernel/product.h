@@ -13,6 +13,7 @@
 #undef WORD_MAX
 #undef WORD_CARRY
 #undef ROOM
+#undef TIMES_BY
 #undef ANY_DOT
 #undef IF_PAIRED
 #undef IF_FETCHED
@@ -24,6 +25,7 @@
 #define WORD_MAX 0x7fff
 #define WORD_CARRY 0x0080
 #define ROOM MAX_PAIRED_STEPS
+#define TIMES_BY *by
 #define IF_PAIRED(argument) , argument
 #else
 #define P(name) T(name)
@@ -39,6 +41,7 @@
 #define WORD_CARRY 0x00800000
 #endif
 #define ROOM MAX_STEPS
+#define TIMES_BY
 #define IF_PAIRED(argument)
 #endif
 #define WORDS (IN_PER_REAL * LANES)
@@ -81,72 +84,49 @@ TARGET APART int P(finite_apart)(const IN *p, int64_t row, int64_t rows, int64_t
 #endif
 
 #if PAIRED
+/* Returns the number that an element of an operand stands for. */
+INLINE REAL P(number)(IN element) { return widened_bf16(element); }
+#else
+INLINE REAL P(number)(IN element) { return element; }
+#endif
+
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. `second` selects the second element of each pair of weights. */
-TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
-    const uint16_t *weights, int64_t second, const T(mask) *seen, int64_t lanes)
+   `seen`. If PAIRED, `second` selects the second element of each pair of weights. */
+TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const IN *values, int64_t step,
+    const IN *weights IF_PAIRED(int64_t second), const T(mask) *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !P(finite)(values, 0, 1, 1); x += LANES) {
+#if PAIRED
             const T(mask) pair = T(load_paired)(weights + 2 * x);
-            const T(mask) value = (T(mask)){0} + (int32_t)((uint32_t)*values << 16);
             const T(vec) weight = (T(vec))(second ? pair & -65536 : pair << 16);
-            T(store)(sum + x, T(pick)(seen[x / LANES], T(load)(sum + x) + (T(vec))value * weight, T(load)(sum + x)));
+#else
+            const T(vec) weight = T(load)(weights + x);
+#endif
+            const T(vec) old = T(load)(sum + x);
+            T(store)(sum + x, T(pick)(seen[x / LANES], old + P(number)(*values) * weight, old));
         }
 }
-#else
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
-    const REAL *weights, const T(mask) *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !P(finite)(values, 0, 1, 1); x += LANES)
-            T(store)(sum + x, T(pick)(seen[x / LANES], T(load)(sum + x) + *values * T(load)(weights + x),
-                T(load)(sum + x)));
-}
-#endif
 
 /* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-#if PAIRED
-TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
-    int64_t value_row, int64_t steps, const T(mask) *seen)
+TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const IN *weights, const IN *values, int64_t value_row,
+    int64_t steps, const T(mask) *seen)
 {
     for (int64_t t = 0; t < steps; t++)
         for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
-            const uint16_t *const p = values + t / 2 * value_row + 2 * x + t % 2;
-            const T(mask) weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
-            if (!P(finite)(p, 0, 1, 1)) sum[x] += ((T(vec))weight)[0] * ((T(vec))value)[0];
+            const IN *const p = values + t / IN_PER_REAL * value_row + IN_PER_REAL * x + t % IN_PER_REAL;
+            if (!P(finite)(p, 0, 1, 1)) sum[x] += P(number)(weights[t]) * P(number)(*p);
         }
 }
-#else
-TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const REAL *weights, const REAL *values,
-    int64_t value_row,
-    int64_t steps, const T(mask) *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++)
-            if (!P(finite)(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-#endif
 
-#if PAIRED
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. a and b are pairs of bf16. `update` says how c changes:
-   - 0: c = by * sum
-   - 1: c = c + by * sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1. */
-#else
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
    in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
+   - 0: c = sum, or by * sum if PAIRED
+   - 1: c = c + sum, or c + by * sum
    - 2: c = c * factor[x] + sum
    - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
    If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
    few cache misses in flight. */
-#endif
 TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row,
     int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update IF_PAIRED(const float by),
@@ -202,13 +182,8 @@ TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, co
                 continue;
             }
 #endif
-#if PAIRED
-            T(store)(to, update == 0 ? sum[r][v] * by
-                : update == 1 ? T(load)(to) + sum[r][v] * by : T(load)(to) * times + sum[r][v]);
-#else
-            T(store)(to, update == 0 ? sum[r][v]
-                : update == 1 ? T(load)(to) + sum[r][v] : T(load)(to) * times + sum[r][v]);
-#endif
+            T(store)(to, update == 0 ? sum[r][v] TIMES_BY
+                : update == 1 ? T(load)(to) + sum[r][v] TIMES_BY : T(load)(to) * times + sum[r][v]);
         }
     }
 }
@@ -464,9 +439,6 @@ TARGET INLINE void P(dot_lane)(const int64_t rows, const int64_t lane, int64_t s
             c_row, lane);
 }
 
-#endif
-
-#if !PAIRED
 /* Like dot, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
 TARGET INLINE void P(dot_until)(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,

@@ -28,27 +28,13 @@ INLINE struct T(random_keys) T(random_keys_of)(uint64_t seed)
 /* Returns m times the lower halves of a. GCC does not find this instruction. */
 TARGET INLINE T(word_pairs) T(multiply_low)(T(word_pairs) a, uint32_t m)
 {
-#if LANES > 2 && AVX
-#if MATRIX_UNITS
-#ifdef ATTN_EMULATE_TILES
-    return (a & UINT32_MAX) * m;
-#else
+#if LANES > 2 && AVX && !(MATRIX_UNITS && defined ATTN_EMULATE_TILES)
     T(word_pairs) made;
     __asm__("vpmuludq %2, %1, %0" : "=v"(made) : "v"(a), "v"((T(word_pairs)){0} + m));
     return made;
-#endif
-#else
-    T(word_pairs) made;
-    __asm__("vpmuludq %2, %1, %0" : "=v"(made) : "v"(a), "v"((T(word_pairs)){0} + m));
-    return made;
-#endif
-#elif LANES > 2
-#ifdef __x86_64__
+#elif LANES > 2 && !AVX && defined __x86_64__
     __asm__("pmuludq %1, %0" : "+x"(a) : "x"((T(word_pairs)){0} + m));
     return a;
-#else
-    return (a & UINT32_MAX) * m;
-#endif
 #else
     return (a & UINT32_MAX) * m;
 #endif

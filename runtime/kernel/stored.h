@@ -379,10 +379,7 @@ TARGET INLINE void S(fetch)(int64_t rows, const int64_t width, const STORED *b, 
 #undef PAGED
 #undef STORED
 #undef NARROW
-#undef BLOCKS
-#undef HALF_SCALE
 #undef SCALE
-#undef SCALE_BYTES
 #undef SCALES_OF
 #undef SCALES
 #undef IF_BLOCKS
@@ -394,5 +391,3 @@ TARGET INLINE void S(fetch)(int64_t rows, const int64_t width, const STORED *b, 
 #undef DISTANCE
 #undef SEVERAL
 #undef PART_VECTORS
-#undef PART_LANES
-#undef ABREAST

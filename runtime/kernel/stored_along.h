@@ -2,6 +2,12 @@
 
 #define TURNED_SUMS (LANES < 4 ? 2 * LANES : 8) /* registers with sums of turned rows */
 #define TURNED_LEVELS (LANES == 16 ? 4 : LANES == 8 ? 3 : LANES == 4 ? 2 : 1)
+/* Elements s … s + LANES - 1 of a row of b. `scale` has the scales of all rows. */
+#if BLOCKS
+#define ELEMENTS(row, s) S(scaled)(b + (row) * b_row, s, scale + (row) * S(scales)(steps), S(block_size)(steps))
+#else
+#define ELEMENTS(row, s) S(unscaled)(b + (row) * b_row, s)
+#endif
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t. b has all LANES rows if `whole`.
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
@@ -26,8 +32,7 @@ TARGET INLINE void S(columns)(const int whole, int64_t last, const int64_t steps
             UNROLL for (int n = 0; n < 4; n++) {
                 const int64_t row = whole ? k + n : min(k + n, last);
                 UNROLL for (int64_t s = first; s < min(first + 4 * LANES, steps); s += LANES)
-                    sum[n] += T(load)(a + s) *
-                        S(scaled)(b + row * b_row, s, scale + row * S(scales)(steps), S(block_size)(steps));
+                    sum[n] += T(load)(a + s) * ELEMENTS(row, s);
                 __asm__ volatile("" : : : "memory"); /* without it, converted rows are stored and loaded again */
             }
         UNROLL for (int n = 0; n < 4; n++) t[k + n] = sum[n];
@@ -44,12 +49,7 @@ TARGET INLINE void S(columns)(const int whole, int64_t last, const int64_t steps
                 S(copy_scales)(1, steps, b + (k < later ? LANES + k : 0) * b_row, b_row, next + k * S(scales)(steps));
 #endif
             for (int64_t s = first; s < min(first + PART_LANES, steps); s += LANES)
-#if BLOCKS
-                t[k] += T(load)(a + s) * S(scaled)(b + (whole ? k : min(k, last)) * b_row, s,
-                    scale + (whole ? k : min(k, last)) * S(scales)(steps), S(block_size)(steps));
-#else
-                t[k] += T(load)(a + s) * S(unscaled)(b + (whole ? k : min(k, last)) * b_row, s);
-#endif
+                t[k] += T(load)(a + s) * ELEMENTS(whole ? k : min(k, last), s);
             __asm__ volatile("" : : : "memory");
         }
 #endif
@@ -85,13 +85,7 @@ TARGET INLINE void S(some_columns)(const int rows, const int direct, const int64
 #endif
             T(vec) x[ABREAST];
             UNROLL for (int n = 0; n < ABREAST; n++)
-#if BLOCKS
-                x[n] = direct
-                    ? S(scaled)(b + (k + n) * b_row, s, scale + (k + n) * S(scales)(steps), S(block_size)(steps))
-                    : T(load)(wide + (k + n) * steps + s);
-#else
-                x[n] = direct ? S(unscaled)(b + (k + n) * b_row, s) : T(load)(wide + (k + n) * steps + s);
-#endif
+                x[n] = direct ? ELEMENTS(k + n, s) : T(load)(wide + (k + n) * steps + s);
             UNROLL for (int r = 0; r < rows; r++) {
                 const T(vec) y = T(load)(a + r * a_row + s);
                 UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] += x[n] * y;
@@ -114,12 +108,10 @@ TARGET INLINE void S(columns_of_4)(const int direct, int64_t rows, const int64_t
         UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
     }
     switch (rows) {
-        case 3: S(some_columns)(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
-        case 2: S(some_columns)(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
-        case 1: S(some_columns)(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
+#define COLUMNS(n) \
+    case n: S(some_columns)(n, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale)); break;
+        ROWS_BELOW(4, COLUMNS)
+#undef COLUMNS
     }
 }
 
@@ -322,3 +314,4 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
 }
 #undef TURNED_SUMS
 #undef TURNED_LEVELS
+#undef ELEMENTS

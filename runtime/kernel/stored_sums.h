@@ -36,57 +36,49 @@ TARGET INLINE void S(scaled_weights)(int64_t rows, int64_t steps, const int64_t 
 }
 
 #endif
-#if BLOCKS && !ROOMY
-/* c[x] += sum over t of a[t][x / block] * unscaled b[t][x] for up to PART_VECTORS vectors of lanes, from x = first
-   on. Terms are rounded and added as for several rows. */
-TARGET INLINE void S(part_of_row)(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t block, REAL *c)
-{
-    T(vec) sum[PART_VECTORS];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (T(vec)){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++)
-            sum[v] += a[t * a_step + (first + v * LANES) / block] * S(unscaled)(b, first + v * LANES);
-    UNROLL for (int v = 0; v < vectors; v++) T(store)(c + first + v * LANES, T(load)(c + first + v * LANES) + sum[v]);
-}
-
+/* Products of one row copy scales and prefetch while they read rows, except for blocks with few registers. */
+#define IN_PASSING (!BLOCKS || ROOMY)
+#if BLOCKS && ROOMY
+#define IF_COPIED(...) , __VA_ARGS__
 #else
+#define IF_COPIED(...)
+#endif
+#if EARLY && IN_PASSING
+#define IF_FETCHING(argument) , argument
+#else
+#define IF_FETCHING(argument)
+#endif
+
 /* c[x] += sum over t of a[t] * b[t][x] for up to PART_VECTORS vectors of lanes, from x = first on. Terms are rounded
-   and
-   added as for several rows. For b with scales, one for `block` elements:
+   and added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void S(row)(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
-    IF_BLOCKS(const REAL *scale) IF_BLOCKS(SCALE *next, int64_t later) IF_EARLY(const STORED *ahead))
+    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block,
+    REAL *c IF_COPIED(SCALE *next, int64_t later) IF_FETCHING(const STORED *ahead))
 {
     T(vec) sum[PART_VECTORS];
     (void)lanes;
+    (void)block;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (T(vec)){0};
-#if BLOCKS
-    (void)scale;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
+#if EARLY && IN_PASSING
         if (ahead && first == 0) S(fetch)(1, lanes, ahead + t * b_step, b_step);
 #endif
+#if BLOCKS && ROOMY
         if (first == 0) /* without a branch, the sums stay in their registers. Scales of later rows are not used */
             S(copy_scales)(1, lanes, b + (t < later ? AT_ONCE * b_step : 0), b_step, next + t * S(scales)(lanes));
+#endif
+#if BLOCKS
         UNROLL for (int v = 0; v < vectors; v++)
             sum[v] += a[t * a_step + (first + v * LANES) / block] * S(unscaled)(b, first + v * LANES);
-    }
 #else
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
-        if (ahead && first == 0) S(fetch)(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * S(unscaled)(b, first + v * LANES);
 #endif
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * S(widened)(b, first + v * LANES);
     }
-#endif
     UNROLL for (int v = 0; v < vectors; v++) T(store)(c + first + v * LANES, T(load)(c + first + v * LANES) + sum[v]);
 }
 
-#endif
 #if NARROW
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to ABREAST vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
@@ -160,18 +152,13 @@ TARGET INLINE void S(group)(int64_t rows, const int from, const int64_t lanes, i
     S(scaled_weights)(rows, steps, count, a, a_row, a_step, scale, weight);
 #endif
     switch (rows) {
-        case 6: S(all_lanes)(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 5: S(all_lanes)(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 4: S(all_lanes)(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 3: S(all_lanes)(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 2: S(all_lanes)(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        default: S(all_lanes)(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
+#define GROUP(n) \
+    case n: \
+        S(all_lanes)(n, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c, \
+            c_row IF_BLOCKS(weight, count)); \
+        break;
+        ROWS_BELOW(7, GROUP)
+#undef GROUP
     }
 }
 
@@ -194,8 +181,6 @@ TARGET INLINE void S(groups)(int64_t rows, const int64_t lanes, int64_t steps, c
     }
 }
 
-#endif
-#if NARROW
 /* Like groups, for all rows of b, but only ABREAST vectors of lanes, from x = first on. Many rows of c do not fit in
    the
    first cache, but these lanes of them do. */
@@ -315,18 +300,17 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
                     copy + asked * S(scales)(lanes));
                 asked = ask;
                 if (x + PART_LANES <= lanes)
-                    S(part_of_row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, block, c);
+                    S(row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block, c);
                 else
-                    S(part_of_row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, block,
-                        c);
+                    S(row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             }
 #else
             for (; x + PART_LANES <= lanes; x += PART_LANES)
                 S(row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(early ? ahead : NULL));
+                    c IF_COPIED(copy, later) IF_FETCHING(early ? ahead : NULL));
             if (lanes % PART_LANES)
                 S(row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(early ? ahead : NULL));
+                    c IF_COPIED(copy, later) IF_FETCHING(early ? ahead : NULL));
 #endif
             continue;
         }
@@ -372,3 +356,5 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
     }
 }
 #undef MANY
+#undef IF_COPIED
+#undef IF_FETCHING

@@ -1,4 +1,4 @@
-/* Macros for instructions on AMX's tile registers, and for some of AVX-512. Users may define
+/* Macros for instructions on AMX's tile registers. Users may define
    - ATTN_EMULATE_TILES: plain C replaces the instructions, so kernels run slowly on any machine;
    - ATTN_NO_TILES: kernels do not use matrix units. */
 
@@ -19,11 +19,6 @@
 #define tile_store(t, to, stride) \
     __asm__ volatile("tilestored %%tmm" #t ", (%0,%1,1)" : : "r"(to), "r"((int64_t)(stride)) : "memory")
 #define tile_multiply(c, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : : :)
-#define take_not_less(lanes, x, least) __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(lanes) : "v"(x), "v"(least))
-#define take_remainder(f, x) __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x))
-#define take_scaled(y, p, n, lanes) \
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(n), "Yk"(lanes))
-#define take_root(y, x) __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x))
 static __attribute__((unused)) const uint8_t tile_shapes[64] = {
     1, [16] = 64, [18] = 64, [20] = 64, [22] = 64, [24] = 64, [26] = 64, [28] = 64, [30] = 64,
     [48] = 16, 16, 16, 16, 16, 16, 16, 16};

@@ -55,87 +55,45 @@ TARGET INLINE T(vec) T(abs)(T(vec) x) { return (T(vec))((T(mask))x & MAGNITUDE);
 /* Returns the sum over the lanes of x. */
 TARGET INLINE REAL T(lane_sum)(T(vec) x)
 {
-#if LANES > 8
-    x += __builtin_shufflevector(x, x, SWAPPED(8));
-#endif
-#if LANES > 4
-    x += __builtin_shufflevector(x, x, SWAPPED(4));
-#endif
-#if LANES > 2
-    x += __builtin_shufflevector(x, x, SWAPPED(2));
-#endif
-    x += __builtin_shufflevector(x, x, SWAPPED(1));
+#define ADD_SWAPPED(far) x += __builtin_shufflevector(x, x, SWAPPED(far));
+    FALLING_DISTANCES(LANES, ADD_SWAPPED)
+#undef ADD_SWAPPED
     return x[0];
 }
 
 /* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET INLINE REAL T(lane_max)(T(vec) x)
 {
-#if LANES > 8
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(8)));
-#endif
-#if LANES > 4
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(4)));
-#endif
-#if LANES > 2
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(2)));
-#endif
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(1)));
+#define MAX_SWAPPED(far) x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(far)));
+    FALLING_DISTANCES(LANES, MAX_SWAPPED)
+#undef MAX_SWAPPED
     return x[0];
 }
 
 /* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET INLINE T(vec) T(lane_sums)(T(vec) *t)
 {
-    UNROLL for (int r = 0; r < LANES; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], EVEN(1)) + __builtin_shufflevector(t[r], t[r + 1], ODD(1));
-#if LANES > 2
-    UNROLL for (int r = 0; r < LANES; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], EVEN(2)) + __builtin_shufflevector(t[r], t[r + 2], ODD(2));
-#endif
-#if LANES > 4
-    UNROLL for (int r = 0; r < LANES; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], EVEN(4)) + __builtin_shufflevector(t[r], t[r + 4], ODD(4));
-#endif
-#if LANES > 8
-    t[0] = __builtin_shufflevector(t[0], t[8], EVEN(8)) + __builtin_shufflevector(t[0], t[8], ODD(8));
-#endif
+#define ADD_NEIGHBOURS(far) \
+    UNROLL for (int r = 0; r < LANES; r += 2 * far) \
+        t[r] = __builtin_shufflevector(t[r], t[r + far], EVEN(far)) + \
+            __builtin_shufflevector(t[r], t[r + far], ODD(far));
+    DISTANCES(LANES, ADD_NEIGHBOURS)
+#undef ADD_NEIGHBOURS
     return t[0];
 }
 
 /* Transposes LANES vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET INLINE void T(exchange)(T(vec) *t)
 {
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 1)) {
-            const T(vec) a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, UPPER(1));
-            t[r + 1] = __builtin_shufflevector(a, b, LOWER(1));
+#define EXCHANGE(far) \
+    UNROLL for (int r = 0; r < LANES; r++) \
+        if (!(r & far)) { \
+            const T(vec) a = t[r], b = t[r + far]; \
+            t[r] = __builtin_shufflevector(a, b, UPPER(far)); \
+            t[r + far] = __builtin_shufflevector(a, b, LOWER(far)); \
         }
-#if LANES > 2
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 2)) {
-            const T(vec) a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, UPPER(2));
-            t[r + 2] = __builtin_shufflevector(a, b, LOWER(2));
-        }
-#endif
-#if LANES > 4
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 4)) {
-            const T(vec) a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, UPPER(4));
-            t[r + 4] = __builtin_shufflevector(a, b, LOWER(4));
-        }
-#endif
-#if LANES > 8
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 8)) {
-            const T(vec) a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, UPPER(8));
-            t[r + 8] = __builtin_shufflevector(a, b, LOWER(8));
-        }
-#endif
+    DISTANCES(LANES, EXCHANGE)
+#undef EXCHANGE
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
