@@ -36,11 +36,13 @@ static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t hea
     return true;
 }
 
-static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written)
+/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. */
+static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
+                         bool all_fit)
 {
-    if (s->batch < 0 || s->head < 0 || s->row < 0) return ATTN_EPROBLEM;
-    if (!product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
-    if (s->batch == 0 && s->head == 0 && s->row == 0) {
+    if ((s->batch | s->head | s->row) < 0) return ATTN_EPROBLEM;
+    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
+    if ((s->batch | s->head | s->row) == 0) {
         s->row = dim;
         s->head = rows * dim;
         s->batch = heads * rows * dim;
@@ -78,9 +80,13 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
         {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
         {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
     };
-    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
+    /* one check for all arrays, because most problems are small */
+    const bool all_fit = product_fits(p.batch, max(max(p.heads, p.kv_heads), p.key_heads), max(p.n_q, p.n_k),
+                                      max(max(head_dim, value_dim), max(key_row, value_row)));
+    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL, all_fit);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
+        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
+                              all_fit);
     if (!error && filled) *filled = p;
     return error;
 }

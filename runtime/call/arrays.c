@@ -57,17 +57,39 @@ static struct attn_strides strides_of_output(const struct attn_problem *p, struc
     return any ? given : (struct attn_strides){p->heads * p->n_q, p->n_q, 1};
 }
 
+/* Arguments of a call that are not NULL. */
+struct arguments {
+    const void *at[MAX_ARRAYS];
+    int written[MAX_ARRAYS], count;
+};
+
+/* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
+static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
+{
+    const int writes = access > ACCESS_READ;
+    int wrong = 0;
+    if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
+    for (int n = 0; n < earlier->count; n++)
+        if (earlier->at[n] == at && (writes || earlier->written[n])) wrong = SHARES_MEMORY;
+    earlier->at[earlier->count] = at;
+    earlier->written[earlier->count++] = writes;
+    return wrong;
+}
+
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
+    struct arguments arguments;
+    arguments.count = 0;
     for (int k = 0; k < call->kernel->arrays; k++) {
         const struct array *const a = &call->kernel->array[k];
         struct place *const to = &call->array[k];
         to->at = NULL;
         if (a->access[entry] == ACCESS_NONE) continue;
-        if (a->origin == FROM_ARGUMENT && argument)
+        if (a->origin == FROM_ARGUMENT && argument) {
             to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-        else if (a->origin == FROM_PROBLEM)
+            call->wrong |= fault_of(a, a->access[entry], to->at, &arguments);
+        } else if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
         else if (a->origin == FROM_ARRAY && a->access[entry] == ACCESS_READ)
             to->at = call->array[a->of].at;
@@ -95,31 +117,6 @@ ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, con
     return 0;
 }
 
-ATTN_API int attn_call_misses(const struct call *call, enum array_entry entry, enum array_rows rows)
-{
-    int missing = 0;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        const struct array *const a = &call->kernel->array[k];
-        const enum array_access access = a->access[entry];
-        if (a->origin == FROM_ARGUMENT && a->rows == rows && (access == ACCESS_READ || access == ACCESS_WRITTEN))
-            missing |= !call->array[k].at;
-    }
-    return missing;
-}
-
-ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry entry)
-{
-    const struct array *const all = call->kernel->array;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        if (all[k].origin != FROM_ARGUMENT || all[k].access[entry] <= ACCESS_READ || !call->array[k].at) continue;
-        for (int n = 0; n < call->kernel->arrays; n++)
-            if (n != k && all[n].origin == FROM_ARGUMENT && all[n].access[entry] != ACCESS_NONE &&
-                call->array[n].at == call->array[k].at)
-                return 1;
-    }
-    return 0;
-}
-
 /* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
    `given` is NULL, the array is contiguous. Returns an error if
    - a stride is negative,
@@ -137,11 +134,12 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
         int64_t stride = contiguous;
         if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
         if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
         to[k] = stride;
+        if (size[k] < 2) continue;
+        int64_t extent;
+        if (__builtin_mul_overflow(stride, size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+        if (__builtin_mul_overflow(contiguous, size[k], &contiguous) || contiguous > most) return ATTN_ESIZE;
+        last += extent;
     }
     return 0;
 }

@@ -428,12 +428,10 @@ static int check_call(struct call *call)
 {
     const struct kernel *const kernel = call->kernel;
     const struct attn_problem *const p = &call->p;
-    if ((p->batch > 0 && p->heads > 0 && p->n_q > 0 && attn_call_misses(call, ENTRY_BACKWARD, ROWS_OF_QUERIES)) ||
-        (p->batch > 0 && p->kv_heads > 0 && p->n_k > 0 && attn_call_misses(call, ENTRY_BACKWARD, ROWS_OF_KEYS)))
-        return ATTN_EPOINTER;
-    if (attn_call_shares_arrays(call, ENTRY_BACKWARD)) return ATTN_EPOINTER;
-    const int wrong = attn_call_take_params(call);
-    if (wrong) return wrong;
+    int error = check_arguments(call, p->batch > 0 && p->heads > 0 && p->n_q > 0,
+                                p->batch > 0 && p->kv_heads > 0 && p->n_k > 0);
+    if (!error) error = attn_call_take_params(call);
+    if (error) return error;
     if ((uintptr_t)p->saved % 64) return ATTN_EALIGN;
     for (int part = 0; part < kernel->parts; part++) {
         const struct program *const this = part_of(call, part);

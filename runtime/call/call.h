@@ -35,10 +35,15 @@ ATTN_API void attn_call_copy(struct call *to, const struct call *from);
    places become NULL. `given`: keys and values have the kernel's types of storage. Returns 0 or an error. */
 ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, const struct attn_problem *problem,
                              const void *params, const void *const *argument, enum array_entry entry, int given);
-/* Returns whether an argument that the entry needs for its queries, or for its keys, is NULL. */
-ATTN_API int attn_call_misses(const struct call *call, enum array_entry entry, enum array_rows rows);
-/* Returns whether an output begins where another argument begins. */
-ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry entry);
+/* Returns ATTN_EPOINTER if an argument that the call needs for its queries, or for its keys, is NULL, or if an output
+   begins where another argument begins. `queries` and `keys`: the call has some. */
+enum { SHARES_MEMORY = 1 << 8 }; /* call->wrong also has 1 << enum array_rows for arguments that are NULL */
+INLINE int check_arguments(const struct call *call, int queries, int keys)
+{
+    return call->wrong & (SHARES_MEMORY | (queries ? 1 << ROWS_OF_QUERIES : 0) | (keys ? 1 << ROWS_OF_KEYS : 0))
+               ? ATTN_EPOINTER
+               : 0;
+}
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
 ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);

@@ -28,16 +28,17 @@ static size_t bytes_of_extending(const struct kernel *kernel, const struct progr
     return bytes;
 }
 
+/* `rewind` is that of the state, if the kernel has prefix sums. */
 static struct extend_memory memory_of(const struct kernel *kernel, const struct attn_problem *p,
-                                      const struct program *extends)
+                                      const struct program *extends, int64_t rewind)
 {
     struct extend_memory m = {.bytes = bytes_of_extending(kernel, extends)};
     m.pages = whole_lines(bytes_times(growth_bytes(kernel) + sizeof(struct job), p->batch));
     m.sums = m.pages;
     if (p->pages) m.sums = bytes_plus(m.pages, whole_lines(bytes_times(2 * sizeof(int32_t), p->pages->count)));
     if (kernel->prefix_row && kernel->uncopied) {
-        m.piece = attn_state_piece_of_sums(kernel, p, extends);
-        m.of_sums = attn_state_sums_bytes(kernel, p, extends, m.piece);
+        m.piece = attn_state_piece_of_sums(kernel, p, extends, rewind);
+        m.of_sums = attn_state_sums_bytes(kernel, p, rewind, m.piece);
     }
     m.common = bytes_plus(m.sums, bytes_times(m.of_sums, p->batch));
     m.prepared = bytes_plus(m.common, attn_state_common_bytes(kernel, p));
@@ -48,7 +49,10 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
 ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem) return 0;
-    const struct extend_memory m = memory_of(kernel, problem, attn_state_program(kernel, problem));
+    const struct program *const extends = attn_state_program(kernel, problem);
+    struct state_header header = {.rewind = 0};
+    if (kernel->prefix_row && kernel->uncopied && attn_state_describe(kernel, extends, problem, &header)) return 0;
+    const struct extend_memory m = memory_of(kernel, problem, extends, header.rewind);
     const size_t all = bytes_plus(m.threads, bytes_times(m.bytes, attn_call_threads_served(kernel, problem)));
     return bytes_fit(all) ? all : 0;
 }
@@ -407,9 +411,7 @@ static int asks(const struct call *call)
 static int check_arrays(const struct appending *x, const struct attn_problem *problem)
 {
     const struct call *const call = x->whole;
-    if ((x->asked && attn_call_misses(call, ENTRY_FORWARD, ROWS_OF_QUERIES)) ||
-        attn_call_misses(call, ENTRY_FORWARD, ROWS_OF_KEYS) || attn_call_shares_arrays(call, ENTRY_FORWARD))
-        return ATTN_EPOINTER;
+    if (check_arguments(call, x->asked, 1)) return ATTN_EPOINTER;
     if (!x->kernel->chunk_sums) return problem->chunk_sums ? ATTN_EPROBLEM : 0;
     if ((uintptr_t)problem->chunk_sums % 64) return ATTN_EALIGN;
     if (problem->chunk_sums && problem->chunk_sums_bytes &&
@@ -421,7 +423,7 @@ static int check_arrays(const struct appending *x, const struct attn_problem *pr
 /* Checks the workspace, and divides it. Returns 0 or an error. */
 static int take_memory(struct appending *x, const struct attn_problem *problem, unsigned char *workspace)
 {
-    const struct extend_memory m = memory_of(x->kernel, &x->whole->p, x->extends);
+    const struct extend_memory m = memory_of(x->kernel, &x->whole->p, x->extends, x->at->header->rewind);
     const int error = attn_call_take_workspace(x->kernel, problem, workspace, m.threads, m.bytes, &x->threads);
     if (error) return error;
     x->bytes = m.bytes;

@@ -203,25 +203,23 @@ ATTN_API int attn_state_add_sums(const struct rows *to, int64_t to_row, const st
     return error ? error : attn_call_run(&terms, &adds, threads, x->work, bytes);
 }
 
-ATTN_API size_t attn_state_sums_bytes(const struct kernel *kernel, const struct attn_problem *p,
-                                      const struct program *extends, int64_t n)
+ATTN_API size_t attn_state_sums_bytes(const struct kernel *kernel, const struct attn_problem *p, int64_t rewind,
+                                      int64_t n)
 {
-    struct state_header header;
-    if (attn_state_describe(kernel, extends, p, &header)) return SIZE_MAX;
     const size_t row = bytes_times((size_t)kernel->prefix_row * kernel->real, p->heads);
     /* the earlier rows that a call copies before its new rows are read_back rows and one more */
-    const int64_t rows = 1 + kernel->read_back + header.rewind + n;
+    const int64_t rows = 1 + kernel->read_back + rewind + n;
     return bytes_times(whole_lines(bytes_times(row, rows)), kernel->kept_arrays - kernel->sums);
 }
 
 /* These tokens are whole chunks. Their prefix sums take at most MOST_SUMS bytes, except for a single chunk. */
 ATTN_API int64_t attn_state_piece_of_sums(const struct kernel *kernel, const struct attn_problem *p,
-                                          const struct program *extends)
+                                          const struct program *extends, int64_t rewind)
 {
     enum { MOST_SUMS = 1 << 22, TOKENS = 64 };
     const int64_t unit = kernel->carried ? extends->chunk : TOKENS;
     int64_t tokens = attn_state_sum_period(kernel, extends);
-    while (tokens > unit && bytes_times(attn_state_sums_bytes(kernel, p, extends, tokens), p->batch) > MOST_SUMS)
+    while (tokens > unit && bytes_times(attn_state_sums_bytes(kernel, p, rewind, tokens), p->batch) > MOST_SUMS)
         tokens = (tokens / unit + 1) / 2 * unit;
     return tokens;
 }

@@ -185,11 +185,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (error) return error;
     if (attn_call_too_long(kernel, &call.p)) return ATTN_ELENGTH;
     if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
-    if ((!adds && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_QUERIES)) ||
-        (call.p.n_k > 0 && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_KEYS)))
-        return ATTN_EPOINTER;
-    if (attn_call_shares_arrays(&call, ENTRY_FORWARD)) return ATTN_EPOINTER;
-    error = attn_call_take_params(&call);
+    error = check_arguments(&call, !adds, call.p.n_k > 0);
+    if (!error) error = attn_call_take_params(&call);
     if (error) return error;
     unsigned char *const sums = kernel->key_sums ? (unsigned char *)problem->earlier_sums : NULL;
     const struct program *const program = sums ? program_of_sums(kernel)

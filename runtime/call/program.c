@@ -21,24 +21,27 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
     return rows != MANY_HEADS && rows <= p->few_rows && (p->lanes == 0 || few_pay(n_q, n_k, p->lanes));
 }
 
-/* Returns the first target that this machine runs and that has programs for the role, or NULL. */
-static const struct target *target_here(const struct kernel *kernel, enum program_role role)
+/* Returns the first program for the role, of the first target that this machine runs and that has such a program. Sets
+ *end to the end of its programs. Returns `*end` if there is none. */
+static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
+                                           const struct program **end)
 {
-    for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++)
-        for (int k = 0; k < t->programs; k++)
-            if (t->program[k].role == role && (!t->runs || t->runs())) return t;
-    return NULL;
+    for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
+        const struct program *p = t->program;
+        *end = p + t->programs;
+        while (p < *end && p->role != role) p++;
+        if (p < *end && (!t->runs || t->runs())) return p;
+    }
+    return *end;
 }
 
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q)
 {
     static const struct program none = {.tile = 1};
-    const struct target *const t = target_here(kernel, role);
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    const struct program *end = NULL;
+    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
         if (p->role == role && p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
-    }
     return &none;
 }
 
@@ -59,13 +62,11 @@ ATTN_API size_t attn_call_bytes_a_thread(const struct program *program)
 
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel, role);
+    const struct program *end = NULL;
     size_t bytes = 0;
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
         if (p->role == role && p->from <= max(n_k, 0) && attn_call_bytes_a_thread(p) > bytes)
             bytes = attn_call_bytes_a_thread(p);
-    }
     return bytes;
 }
 
@@ -95,11 +96,9 @@ ATTN_API void attn_call_heads_as_queries(struct call *call)
 
 ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel, RUN_FORWARD);
+    const struct program *end = NULL;
     int64_t next = INT64_MAX;
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end; p++)
         if (p->role == RUN_FORWARD && p->from > n_k) next = min(next, p->from);
-    }
     return next;
 }

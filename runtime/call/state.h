@@ -48,6 +48,7 @@ struct state {
     const struct kernel *kernel;
     const struct program *program; /* computes the next tokens. Its members chunk, kept and tile describe the sums */
     struct state_header *header;
+    uint64_t hash;                 /* of the members of the header before `check` */
     unsigned char *sequence;       /* `size_of_sequence` bytes for each sequence */
     unsigned char *kept, *work;    /* kept: the sums of all heads; work: the workspace of attn_call_state_fold */
     unsigned char *earlier;        /* for each sequence, a ring of earlier sums of all heads */
@@ -62,7 +63,9 @@ INLINE size_t size_of_sequence(const struct kernel *kernel)
 INLINE struct sequence sequence_of(const struct state *at, int64_t b)
 {
     struct sequence s = {.solved = 0};
-    memcpy(&s, at->sequence + (size_t)b * size_of_sequence(at->kernel), size_of_sequence(at->kernel));
+    const unsigned char *const from = at->sequence + (size_t)b * size_of_sequence(at->kernel);
+    memcpy(&s, from, offsetof(struct sequence, solved));
+    if (at->kernel->solves) memcpy(&s.solved, from + offsetof(struct sequence, solved), sizeof s.solved);
     return s;
 }
 INLINE void set_sequence(const struct state *at, int64_t b, const struct sequence *s)
@@ -154,9 +157,11 @@ INLINE struct attn_strides strides_times(struct attn_strides s, size_t n)
 {
     return (struct attn_strides){s.batch * (int64_t)n, s.head * (int64_t)n, s.row * (int64_t)n};
 }
+/* Returns strides in units of n bytes, a power of two. */
 INLINE struct attn_strides strides_over(struct attn_strides s, size_t n)
 {
-    return (struct attn_strides){s.batch / (int64_t)n, s.head / (int64_t)n, s.row / (int64_t)n};
+    const int shift = __builtin_ctzll(n); /* divisions take more time */
+    return (struct attn_strides){s.batch >> shift, s.head >> shift, s.row >> shift};
 }
 /* Returns an address `bytes` after `at`. It may be outside of an array, if nothing is read there. */
 INLINE void *moved(const void *at, int64_t bytes)
@@ -267,11 +272,11 @@ ATTN_API int attn_state_add_sums(const struct rows *to, int64_t to_row, const st
 /* Returns the number of tokens after which prefix sums begin again at 0, so that they stay small. */
 ATTN_API int64_t attn_state_sum_period(const struct kernel *kernel, const struct program *extends);
 /* Returns the bytes of a sequence's prefix sums of n tokens, and of the earlier rows that a call copies. */
-ATTN_API size_t attn_state_sums_bytes(const struct kernel *kernel, const struct attn_problem *p,
-                                      const struct program *extends, int64_t n);
+ATTN_API size_t attn_state_sums_bytes(const struct kernel *kernel, const struct attn_problem *p, int64_t rewind,
+                                      int64_t n);
 /* Returns the number of tokens that a call computes at a time if it reads keys and values in place. */
 ATTN_API int64_t attn_state_piece_of_sums(const struct kernel *kernel, const struct attn_problem *p,
-                                          const struct program *extends);
+                                          const struct program *extends, int64_t rewind);
 /* Prepares `sums` for the prefix sums of n new tokens. Copies the `back` + 1 rows before `end` from `kept`, and
    makes row 0 of `given` the row after them. */
 ATTN_API void attn_state_place_sums(const struct kernel *kernel, struct rows *given, unsigned char *sums, int64_t back,

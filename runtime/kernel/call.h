@@ -55,6 +55,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const void *params;            /* the caller's struct NAME_params */
     int64_t sharing;               /* the number of heads of v and out that share a head of q and of k */
     int asked;                     /* with a state: the caller wants the rows of out */
+    int wrong;                     /* the faults of arguments, for check_arguments */
     struct mask_tiles *mask_tiles; /* the tables of the kernel's masks */
     unsigned char *kept;           /* the sums of all heads in the caller's state, or NULL */
     /* start: the position of the sequence's first token, or `length` if the call begins the sums; summed: the sums
