@@ -35,63 +35,19 @@ PREPARE = {'nothing': [], 'layernorm': ['layernorm'],
            'l2norm_scale': [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 1.5}}]}
 CHOSEN = list(PREPARE)
 PREPARE['short'] = [{'l2norm': {'eps': 1e-6}}, {'scale': {'by': 0.5}}]
-COMMON = {'dtype': ['f32', 'f64', 'half'], 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
-HALVES = itertools.cycle(['bf16', 'f16'])   # `half` is bf16 and f16 in turn
-
-
-def spec_of(row, similarity, head_dim):
-    head, value = SIZES[row['sizes']]
-    dtype = next(HALVES) if row['dtype'] == 'half' else row['dtype']
-    spec = {'similarity': similarity, 'dtype': dtype, 'algorithm': 'linear', 'prepare': PREPARE[row['prepare']],
-            'normalize': NORMALIZE[row['normalize']],
-            'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {}),
-            **EVERY_PLACE[row['place']]}
-    if spec['dtype'] == 'f64' and row['block'] == '256':
-        spec['block'] = 100           # definitions.py in 80 bits is slow
-    elif row['block'] != 'auto':
-        spec['block'] = int(row['block'])
-    return spec
-
-
-def weights():
-    turn = {}
-    for row in cover({'weight': list(WEIGHTS), 'place': ['causal', 'none'], 'block': ['16', '100', 'auto'], **COMMON},
-                     seed=3):
-        weight = row['weight']
-        if weight.startswith('polynomial'):
-            # s + alpha stays away from 0, because features cancel if a weight nearly vanishes
-            row['prepare'] = 'short'
-        if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
-            # With random coefficients, all weights of a short row may be almost 0.
-            row['block'] = '100'
-        turn[weight] = turn.get(weight, -1) + 1
-        similarity = WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
-        yield '-'.join(row[key] for key in ('weight', 'place', 'block', *COMMON)), spec_of(
-            row, similarity, MOST_HEAD_DIM.get(weight, 64))
-
-
-# Learned networks are slow, so there are only a few.
-LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b,
-            'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
-           for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'),
-                                         ('8', '8', 'none', '16', 'f32'))]
-
-
-def sketches():
-    rows = cover({'degree': ['2', '4', '8', '16'], 'r': ['8', '24', '32', '64'], 'place': list(PLACES),
-                  'block': ['16', '100', '256', 'auto'], **COMMON}, seed=4)
-    for row in [{**row, 'map': 'random'} for row in rows] + LEARNED:
-        if row['place'] == 'local' and row['block'] == 'auto':
-            row['block'] = '16'       # these specs need a block size
-        if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
-            row['prepare'] = 'layernorm'   # without layernorm, weights of these degrees exceed the range of f32
-        options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row['map']} | (
-            {'local': 'exact'} if row['place'] == 'local' else {})
-        yield 'polysketch_%s_r%s_%s-%s' % (row['degree'], row['r'], row['map'],
-                                           '-'.join(row[key] for key in ('place', 'block', *COMMON))), spec_of(
-            row, {'polysketch': options}, 64)
-
-
+DTYPES, ANY = ['f32', 'f64', 'half'], ['16', '100', 'auto']   # `half` is bf16 and f16 in turn
+# Masks whose last visible key is the end of a prefix, or the query's own key if that is later.
+PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
+            'prefix': {'mask': {'prefix': {'length': 37}}},
+            'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
+            'long': {'mask': {'prefix': {'length': 1000}}},
+            'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
+            'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
+# Windows of blocks, for which the state covers the last few chunks.
+BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
+          'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
+          'far_ahead': {'block_window': {'left': 4, 'right': 2}},
+          'narrower': {'all': [{'block_window': {'left': 3, 'right': 9}}, 'causal', {'block_window': {'left': 1}}]}}
 # Weights that decrease with the distance: {name: (weight, whether it may be negative)}.
 DECAYS = {
     'fixed': ('s * pow(0.97, i - j)', True),
@@ -106,35 +62,70 @@ DECAYS = {
     'sides': ('(1 + s * s) * exp(0.05 * j - 0.05 * i + 0.2 * tanh(j / 10.0)) * (1 + j % 3)', False),
     'quotient': ('s / pow(1.02, i - j) * (1 + h)', True),
 }
+OF_MASKS = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}},
+            'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
+            'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}},
+            'hedgehog': {'linear': {'features': 'hedgehog'}},
+            'local': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}},
+            'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
 
 
-def decays():
-    names = set()
-    rows = cover({'weight': list(DECAYS), 'block': ['16', '100', 'auto'], 'dtype': COMMON['dtype'],
-                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=5)
-    for row in rows:
-        weight, signed = DECAYS[row['weight']]
-        if signed:
-            row['normalize'] = 'unnormalized'
-        row |= {'place': 'causal', 'prepare': 'nothing'}
-        name = 'decay-' + '-'.join(row[key] for key in ('weight', 'block', 'dtype', 'normalize', 'sizes'))
-        if name not in names:   # Two rows can have the same name after `normalize` is set.
-            names.add(name)
-            yield name, spec_of(row, {'custom': {'weight': weight}}, 8)
+def of_weights(row, turn):
+    weight = row['weight']
+    if weight.startswith('polynomial'):
+        # s + alpha stays away from 0, because features cancel if a weight nearly vanishes
+        row['prepare'] = 'short'
+    if weight == 'square_param' and row['place'] == 'none' and row['block'] == '16':
+        # With random coefficients, all weights of a short row may be almost 0.
+        row['block'] = '100'
+    turn[weight] = turn.get(weight, -1) + 1
+    return WEIGHTS[weight][turn[weight] % len(WEIGHTS[weight])]
 
 
-# Masks whose last visible key is the end of a prefix, or the query's own key if that is later.
-PREFIXES = {'prefix_lm': {'mask': {'any': ['causal', {'prefix': {'length': 70}}]}},
-            'prefix': {'mask': {'prefix': {'length': 37}}},
-            'short': {'mask': {'any': [{'prefix': {'length': 5}}, 'causal']}},
-            'long': {'mask': {'prefix': {'length': 1000}}},
-            'both': {'mask': {'all': ['causal', {'prefix': {'length': 70}}]}},
-            'ahead': {'mask': {'expr': 'j <= i + 21 || j < 40'}}}
-# Windows of blocks, for which the state covers the last few chunks.
-BLOCKS = {'back': {'block_window': {'left': 2}}, 'ahead': {'block_window': {'left': 1, 'right': 1}},
-          'causal_blocks': {'all': ['causal', {'block_window': {'left': 3}}]},
-          'far_ahead': {'block_window': {'left': 4, 'right': 2}},
-          'narrower': {'all': [{'block_window': {'left': 3, 'right': 9}}, 'causal', {'block_window': {'left': 1}}]}}
+def of_sketches(row, turn):
+    if row['place'] == 'local' and row['block'] == 'auto':
+        row['block'] = '16'       # these specs need a block size
+    if row['prepare'] == 'nothing' and row['degree'] in ('8', '16'):
+        row['prepare'] = 'layernorm'   # without layernorm, weights of these degrees exceed the range of f32
+    options = {'degree': int(row['degree']), 'sketch': int(row['r']), 'map': row.setdefault('map', 'random')}
+    return {'polysketch': options | ({'local': 'exact'} if row['place'] == 'local' else {})}
+
+
+def of_decays(row, turn):
+    weight, signed = DECAYS[row['weight']]
+    if signed:
+        row['normalize'] = 'unnormalized'
+    return {'custom': {'weight': weight}}
+
+
+def of_masks(row, turn):
+    if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
+        row['weight'] = 'polynomial'   # under these masks, the sum may grow without bound
+    row['prepare'] = 'layernorm' if row['weight'] in ('sketch', 'local') else 'nothing'
+    return OF_MASKS[row['weight']]
+
+
+MASKED = {'dtype': DTYPES, 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}
+COMMON = {'dtype': DTYPES, 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
+# Learned networks are slow, so there are only a few.
+LEARNED = [{'degree': d, 'r': r, 'map': 'learned', 'place': place, 'block': b,
+            'dtype': dtype, 'normalize': 'plus_half', 'sizes': '8x24', 'prepare': 'layernorm'}
+           for d, r, place, b, dtype in (('4', '32', 'causal', 'auto', 'f32'), ('4', '24', 'local', '16', 'f64'),
+                                         ('8', '8', 'none', '16', 'f32'))]
+# Each row is (seed, name, similarity of a row, largest head size, choices, further rows).
+TABLE = [
+    (3, '{weight}-{place}-{block}-{dtype}-{normalize}-{sizes}-{prepare}', of_weights, 64,
+     {'weight': list(WEIGHTS), 'place': ['causal', 'none'], 'block': ANY, **COMMON}, []),
+    (4, 'polysketch_{degree}_r{r}_{map}-{place}-{block}-{dtype}-{normalize}-{sizes}-{prepare}', of_sketches, 64,
+     {'degree': ['2', '4', '8', '16'], 'r': ['8', '24', '32', '64'], 'place': list(PLACES),
+      'block': ['16', '100', '256', 'auto'], **COMMON}, LEARNED),
+    (5, 'decay-{weight}-{block}-{dtype}-{normalize}-{sizes}', of_decays, 8,
+     {'weight': list(DECAYS), 'block': ANY, **MASKED}, []),
+    (6, 'prefix-{weight}-{place}-{block}-{dtype}-{normalize}-{sizes}', of_masks, 8,
+     {'weight': [name for name in OF_MASKS if name != 'local'], 'place': list(PREFIXES), 'block': ANY, **MASKED}, []),
+    (7, 'blocks-{weight}-{place}-{block}-{dtype}-{normalize}-{sizes}', of_masks, 8,
+     {'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'], 'place': list(BLOCKS),
+      'block': ['16', '36'], **MASKED}, [])]
 
 
 def of_blocks(mask, length):
@@ -146,36 +137,28 @@ def of_blocks(mask, length):
             for key, value in mask.items()}
 
 
-EVERY_PLACE = PLACES | PREFIXES | {name: {} for name in BLOCKS}
-UNDER_PREFIXES = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch': {'degree': 4, 'sketch': 8}},
-                  'elu_plus_one': {'linear': {'features': 'elu_plus_one'}},
-                  'favor_positive': {'linear': {'features': {'favor_positive': {'count': 16}}}},
-                  'hedgehog': {'linear': {'features': 'hedgehog'}},
-                  'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
-
-
-def prefixes():
-    rows = cover({'weight': list(UNDER_PREFIXES), 'place': list(PREFIXES), 'block': ['16', '100', 'auto'],
-                  'dtype': COMMON['dtype'], 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=6)
-    for row in rows:
-        if row['weight'] == 'decay' and row['place'] in ('prefix', 'long', 'ahead'):
-            row['weight'] = 'polynomial'   # under these masks, the sum may grow without bound
-        row['prepare'] = 'layernorm' if row['weight'] == 'sketch' else 'nothing'
-        yield ('prefix-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
-               spec_of(row, UNDER_PREFIXES[row['weight']], 8))
-
-
-def blocks():
-    rows = cover({'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'],
-                  'place': list(BLOCKS), 'block': ['16', '36'], 'dtype': COMMON['dtype'],
-                  'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}, seed=7)
-    for row in rows:
-        row['prepare'] = 'layernorm' if row['weight'] in ('sketch', 'local') else 'nothing'
-        weight = ({'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}}
-                  if row['weight'] == 'local' else UNDER_PREFIXES[row['weight']])
-        spec = spec_of(row, weight, 8) | {'mask': of_blocks(BLOCKS[row['place']], int(row['block']))}
-        yield ('blocks-' + '-'.join(row[key] for key in ('weight', 'place', 'block', 'dtype', 'normalize', 'sizes')),
-               spec)
+def specs():
+    """Yields (name, spec) for the rows of the table."""
+    halves, names = itertools.cycle(['bf16', 'f16']), set()
+    for seed, text, similarity_of, most, factors, more in TABLE:
+        turn = {}
+        for row in cover(factors, seed=seed) + more:
+            row = {'place': 'causal', 'prepare': 'nothing'} | row
+            similarity, head_dim = similarity_of(row, turn), most
+            if similarity_of is of_weights: head_dim = MOST_HEAD_DIM.get(row['weight'], most)
+            name, (head, value) = text.format(**row), SIZES[row['sizes']]
+            if name in names: continue   # Two rows can have the same name after `normalize` is set.
+            names.add(name)
+            spec = {'similarity': similarity, 'dtype': next(halves) if row['dtype'] == 'half' else row['dtype'],
+                    'algorithm': 'linear', 'prepare': PREPARE[row['prepare']], 'normalize': NORMALIZE[row['normalize']],
+                    'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {})}
+            if text.startswith('blocks'): spec['mask'] = of_blocks(BLOCKS[row['place']], int(row['block']))
+            else: spec |= (PLACES | PREFIXES)[row['place']]
+            if spec['dtype'] == 'f64' and row['block'] == '256':
+                spec['block'] = 100           # definitions.py in 80 bits is slow
+            elif row['block'] != 'auto':
+                spec['block'] = int(row['block'])
+            yield name, spec
 
 
 def shapes(spec, turn):
@@ -199,7 +182,7 @@ def shapes(spec, turn):
 
 def cases():
     """Yields (name, spec, shapes)."""
-    for turn, (name, spec) in enumerate([*weights(), *sketches(), *decays(), *prefixes(), *blocks()]):
+    for turn, (name, spec) in enumerate(specs()):
         yield 'linear-' + name, {'name': 'carried%03d' % turn} | spec, list(shapes(spec, turn))
     for turn, weight in enumerate(('of_the_head', 'slow', 'exponential', 'amount')):   # every query is far from most keys
         spec = {'name': 'far%d' % turn, 'similarity': {'custom': {'weight': DECAYS[weight][0]}},

@@ -1,28 +1,16 @@
-#!/usr/bin/python3
-"""Compares kernels with definitions.py where the caller gives the positions of queries (problem.query_start).
+"""Positions of queries from the caller (problem.query_start).
 
 Positions differ between sequences. Some queries are before the first key or after the last key. Each call is repeated
 with the positions that a kernel uses by itself, and must then give the same bits."""
-import os
-import sys
-
-sys.dont_write_bytecode = True
-os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
+from functools import partial
 
 import numpy as np
-import yaml
 
-import answers
-import backward
-import definitions
-from autograd_venv import autograd
-from kernel import Objects, best_target, compiled
+from kernel import best_target
+from loop import ELENGTH, EPROBLEM, Row, fails, in_turn, right, right_gradients, same_bits
 from processor import rounding
-from suite import WHOLE, Failure, Suite, check, compiler
+from suite import WHOLE
 
-ATTN_EPROBLEM, ATTN_ELENGTH = -1, -14
 GRADIENTS = ['forward', 'backward']
 ELU = {'linear': {'features': 'elu_plus_one'}}
 IDENTITY = {'similarity': {'linear': {'features': 'identity'}}, 'normalize': 'none'}
@@ -98,121 +86,45 @@ def is_linear(spec):
     return spec.get('algorithm') == 'linear' and spec['mask'] != 'none'
 
 
+def default(x):
+    """The positions that a kernel uses by itself give the bits of no positions."""
+    given, none = x.but(query_start=np.full(x.batch, x.n_k - x.n_q)), x.but(query_start=None)
+    same_bits(given.out, none.out, 'if positions are given as they are by default')
+    if 'backward' in x.spec.get('emit', []):
+        first, second = given.gradients(), none.gradients()
+        for name in first: same_bits(first[name], second[name], 'of %s if positions are given as they are by default' % name)
+
+
+def refused(made):
+    """A linear form refuses queries after the last key."""
+    fails(made.draw(0, (3, *heads_of(made.spec, 0), 7, 40, [-3, 0, 1])), ELENGTH, 'a query after the last key')
+
+
+FAR = {'name': 'positions', 'dtype': 'f32', 'shape': {'head_dim': 8}, 'mask': {'any': [WINDOW, 'document']},
+       'similarity': {'softmax': {'modify': 's + table[h][i - j + 30] + term[b][i]'}},
+       'arrays': {'table': {'shape': ['H', 61]}, 'term': {'shape': ['B', 'Nk']}}}
+
+
+def far(x):
+    """Positions beyond 2^31 are errors. Positions up to it read nothing outside the arrays."""
+    for start in (2 ** 31, -2 ** 31, 2 ** 31 - 9): right(x.but(query_start=np.array([start, 3, -start])))
+    for start in (2 ** 31 + 1, -2 ** 31 - 1, 2 ** 63 - 1, -2 ** 63):
+        fails(x.but(query_start=np.array([0, start, 0])), EPROBLEM, 'the position %d' % start)
+
+
 def heads_of(spec, number):
     return (2, 2) if 'delta' in spec else [(4, 2), (3, 1), (2, 2)][number % 3]
 
 
-def arrays_of(folder, spec, sizes, number, gradients):
-    heads, kv_heads = heads_of(spec, number)
-    n_q, n_k, starts = sizes
-    shape = (len(starts), heads, kv_heads, n_q, n_k)
-    P = backward.inputs(folder, spec, shape, number)
-    if not gradients: P.pop('dout')
-    return P | {'query_start': np.array(starts) + n_k - n_q}
-
-
-def call(kernel, P, statistics=None):
-    rest = {n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')}
-    return kernel(rest, P['q'], P['k'], P['v'], statistics=statistics)
-
-
-def gradients_of(kernel, spec, P):
-    rest = {n: x for n, x in P.items() if n not in ('q', 'k', 'v', 'dout')}
-    learned = set(backward.learned(spec, rest))
-    made = kernel.gradients(rest, P['q'], P['k'], P['v'], P['dout'], arrays=bool(learned))
-    return {n: x.astype(float) for n, x in made.items() if n in backward.WANTED or n[1:] in learned}
-
-
-def default(P):
-    """Returns the arrays with the positions that a kernel uses by itself."""
-    return P | {'query_start': np.full(len(P['q']), P['k'].shape[2] - P['q'].shape[2])}
-
-
-def without(P):
-    return {n: x for n, x in P.items() if n != 'query_start'}
-
-
-def same(a, b, what):
-    check(a.tobytes() == b.tobytes(), '%s has other bits if positions are given as they are by default' % what)
-
-
-def case(folder, suite, keys, dtype, target):
-    spec = {'name': 'placed', 'dtype': dtype, 'mask': 'none', 'shape': {'head_dim': 8, 'value_dim': 12}} | keys
-    path = folder + '/placed.yaml'
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    spec = definitions.load(path)
-    kernel = compiled(suite, path, folder, target, '-O0', compiler('clang'))
-    differentiates = 'backward' in spec.get('emit', []) and not suite.without
-    calls, wrong = 0, []
-    sizes_of_calls = SIZES + ([] if is_linear(spec) else AFTER)
-    for number, sizes in list(enumerate(sizes_of_calls))[::1 if dtype == 'f32' else 3]:
-        P = arrays_of('%s/%d' % (folder, number), spec, sizes, number, differentiates)
-        try:
-            out = call(kernel, P)
-            answer = answers.Answer(spec, {n: x for n, x in P.items() if n != 'dout'})
-            why = answer.judge(out.astype(float), 2 if 'algorithm' in spec else 1, rounding(spec, target, '') * answer.scale)[0]
-            check(not why, why)
-            same(call(kernel, default(P)), call(kernel, without(P)), 'out')
-            calls += 3
-            if not differentiates: continue
-            backward.judge(spec, P, gradients_of(kernel, spec, P))
-            first, second = gradients_of(kernel, spec, default(P)), gradients_of(kernel, spec, without(P))
-            for name in first: same(first[name], second[name], name)
-            calls += 3
-        except Failure as failure:
-            wrong.append('%d queries, %d keys, starts %s: %s' % (*sizes[:2], P['query_start'].tolist(), failure))
-    if is_linear(spec): refused(kernel, spec, folder)
-    check(not wrong, '\n'.join(wrong))
-    return '(%d calls)' % calls
-
-
-def refused(kernel, spec, folder):
-    """A linear form refuses queries after the last key."""
-    P = arrays_of(folder + '/after', spec, (7, 40, [-3, 0, 1]), 0, False)
-    try:
-        call(kernel, P)
-    except Failure as failure:
-        check(str(failure) == 'forward returned %d' % ATTN_ELENGTH, str(failure))
-    else:
-        raise Failure('a linear form accepts queries after the last key')
-
-
-def far(folder, suite):
-    """Positions beyond 2^31 are errors. Positions up to it read nothing outside the arrays."""
-    spec = {'name': 'placed', 'similarity': {'softmax': {'modify': 's + table[h][i - j + 30] + term[b][i]'}},
-            'mask': {'any': [WINDOW, 'document']}, 'shape': {'head_dim': 8},
-            'arrays': {'table': {'shape': ['H', 61]}, 'term': {'shape': ['B', 'Nk']}}, 'dtype': 'f32'}
-    path = folder + '/placed.yaml'
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, best_target(), '-O0', compiler('clang'))
-    P = arrays_of(folder + '/in', spec, (9, 70, [0, 0, 0]), 0, False)
-    for start in (2 ** 31, -2 ** 31, 2 ** 31 - 9):
-        P['query_start'] = np.array([start, 3, -start])
-        answer = answers.Answer(spec, P)
-        why = answer.judge(call(kernel, P).astype(float))[0]
-        check(not why, '%d: %s' % (start, why))
-    for start in (2 ** 31 + 1, -2 ** 31 - 1, 2 ** 63 - 1, -2 ** 63):
-        P['query_start'] = np.array([0, start, 0])
-        try:
-            call(kernel, P)
-        except Failure as failure:
-            check(str(failure) == 'forward returned %d' % ATTN_EPROBLEM, '%d: %s' % (start, failure))
-        else:
-            raise Failure('the position %d is accepted' % start)
-
-
-def main():
-    suite = Suite(__doc__.split('\n\n')[0])
-    suite.objects = Objects(suite.folder)
-    suite.without = autograd() if not suite.options.list else ''
+def cases():
     for n, (name, keys) in enumerate(SPECS.items()):
-        dtypes = ['f32'] if keys.get('algorithm') or 'delta' in keys else ['f32', DTYPES[1 + n % 3]]
+        dtypes, target = ['f32'] if keys.get('algorithm') or 'delta' in keys else ['f32', DTYPES[1 + n % 3]], in_turn(n)
         for dtype in dtypes if WHOLE or len(dtypes) == 1 else dtypes[(n + n // 4) % 2:][:1]:
-            target = 'generic' if n % 4 == 3 else best_target()
-            suite.case('%s-%s' % (name, dtype), case, suite, keys, dtype, target)
-    suite.case('far', far, suite)
-    return suite.run()
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+            spec = {'name': 'positions', 'dtype': dtype, 'mask': 'none', 'shape': {'head_dim': 8, 'value_dim': 12}} | keys
+            shapes = [(at, (len(starts), *heads_of(spec, at), n_q, n_k, starts))
+                      for at, (n_q, n_k, starts) in enumerate(SIZES + AFTER * (not is_linear(spec)))]
+            checks = [partial(right, times=2 if 'algorithm' in keys else 1, more=lambda x, to=target: rounding(x.spec, to, '')),
+                      default] + [right_gradients] * ('emit' in keys)
+            yield Row('%s-%s' % (name, dtype), spec, shapes[::1 if dtype == 'f32' else 3], checks, target,
+                      once=[refused] * is_linear(spec))
+    yield Row('far', FAR, [(0, (3, 4, 2, 9, 70))], [far], best_target())

@@ -1,23 +1,12 @@
-#!/usr/bin/python3
-"""NaN and infinity of a key do not change the bits of queries that do not see the key. This is tested for every
-mask and for both forms.
+"""NaN and infinity of a key do not change the bits of queries that do not see the key, for every mask and for both forms.
 
 In v, NaN or infinity reaches every query that sees it, but no other column."""
 import itertools
-import os
-import sys
-
-sys.dont_write_bytecode = True
-os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
 
 import numpy as np
-import yaml
 
-import definitions
-from kernel import Objects, best_target, compiled, inputs, optimised
-from suite import Suite, check, compiler
+from kernel import optimised
+from loop import Row, in_turn, numbered, unseen
 
 # Every mask of the language, alone and inside any, all and not.
 MASKS = {
@@ -65,8 +54,7 @@ OF_STATES = SIMILARITIES | {'sketch': {'polysketch': {'degree': 4, 'sketch': 8}}
                             'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -3 - h), i - j)'}}}
 OF_STATES_MASKS = MASKS | {'own_blocks': {'all': ['causal', {'block_window': {'block': 24, 'left': 2}}]}}
 DTYPES = ['f32', 'bf16', 'f64', 'f16']
-LENGTHS = [(150, 150), (70, 200), (200, 70), (4, 300)]
-HEADS, KV_HEADS, BATCH = 2, 1, 2
+SHAPES = [(2, 2, 1, n_q, n_k) for n_q, n_k in [(150, 150), (70, 200), (200, 70), (4, 300)]]
 
 
 def specs():
@@ -84,61 +72,17 @@ def specs():
                                              'dtype': dtype, 'algorithm': 'linear'} | more
 
 
-def same(a, b):
-    """Returns an array that is True where the bits are equal."""
-    return a.view(np.uint64 if a.itemsize == 8 else np.uint32) == b.view(np.uint64 if b.itemsize == 8 else np.uint32)
+def planted(x):
+    """Plants NaN and infinity at the ends, at edges of tiles, and elsewhere."""
+    n_k = x.n_k
+    keys = sorted({0, n_k - 1, 15, 16, 47, *np.random.default_rng(x.seed).integers(0, n_k, 2).tolist()})
+    at = [(array, [key], column, what) for n, key in enumerate(keys) for array, column, what in (
+        ('v', n % 3 + 1, [np.nan, np.inf, -np.inf][n % 3]), ('k', None, [np.inf, np.nan, -np.inf][n % 3]))]
+    unseen(x, at + [('v', keys[1::2], 5, np.nan), ('k', keys[::2], None, np.nan),
+                    ('v', list(range(n_k // 2, n_k)), None, np.nan)])
 
 
-def planted(rng, n_k):
-    """Yields (array, keys, column or None for all columns, value): at the ends, at edges of tiles, and elsewhere."""
-    keys = sorted({0, n_k - 1, 15, 16, 47, *rng.integers(0, n_k, 2).tolist()})
-    for n, key in enumerate(keys):
-        yield 'v', [key], n % 3 + 1, [np.nan, np.inf, -np.inf][n % 3]
-        yield 'k', [key], None, [np.inf, np.nan, -np.inf][n % 3]
-    yield 'v', keys[1::2], 5, np.nan
-    yield 'k', keys[::2], None, np.nan
-    yield 'v', list(range(n_k // 2, n_k)), None, np.nan
-
-
-def one(folder, suite, spec, target, level):
-    spec = {'name': 'unseen', 'shape': {'head_dim': 16, 'value_dim': 20}} | spec
-    path = os.path.join(folder, 'unseen.yaml')
-    with open(path, 'w') as f:
-        yaml.safe_dump(spec, f, sort_keys=False)
-    spec, kernel, runs, wrong = definitions.load(path), compiled(suite, path, folder, target, level, compiler('clang')), 0, []
-    for n, (n_q, n_k) in enumerate(LENGTHS):
-        P, q, k, v = inputs(spec, HEADS, KV_HEADS, n_q, n_k, BATCH, n, folder + '/in')
-        seen = np.stack([[definitions.mask(spec['mask'], n_q, n_k, P, h, b) for h in range(HEADS)]
-                         for b in range(BATCH)])
-        clean = kernel(P, q, k, v)
-        for array, keys, column, what in planted(np.random.default_rng(n), n_k):
-            k2, v2 = k.copy(), v.copy()
-            (k2 if array == 'k' else v2)[:, :, keys, slice(None) if column is None else column] = what
-            out = kernel(P, q, k2, v2)
-            alike, unseen = same(out, clean), ~seen[..., keys].any(-1)
-            here = '%s %s at %s of %d, %d queries' % (what, array,
-                                                      keys if len(keys) < 9 else 'the second half', n_k, n_q)
-            if not alike[unseen].all():
-                at = np.argwhere(unseen & ~alike.all(-1))
-                wrong.append('%s: reaches %d rows that do not see it, [%s] among them' % (
-                    here, len(at), ','.join(map(str, at[0]))))
-            if array == 'v' and column is not None:
-                if not np.delete(alike, column, -1).all():
-                    wrong.append('%s: reaches columns other than its own' % here)
-                if np.isfinite(out[..., column][~unseen]).any():
-                    wrong.append('%s: is lost on a query that sees it' % here)
-            runs += 1
-    check(not wrong, '%d of %d: %s' % (len(wrong), runs, '\n'.join(wrong[:4])))
-    return '(%d calls)' % runs
-
-
-def main():
-    suite = Suite(__doc__.split('\n\n')[0])
-    suite.objects = Objects(suite.folder)
+def cases():
     for n, (name, spec) in enumerate(specs()):
-        suite.case(name, one, suite, spec, 'generic' if n % 4 == 3 else best_target(), '-O2' if optimised(n, 7) else '-O0')
-    return suite.run()
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+        spec = {'name': 'unseen', 'shape': {'head_dim': 16, 'value_dim': 20}} | spec
+        yield Row(name, spec, numbered(0, SHAPES), [planted], in_turn(n), ('-O2' if optimised(n, 7) else '-O0', 'clang'))

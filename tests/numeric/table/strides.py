@@ -1,22 +1,17 @@
-#!/usr/bin/python3
-"""Tests arrays with strides: results and gradients have the same bits as with contiguous arrays.
+"""Arrays with strides: results and gradients have the same bits as with contiguous arrays.
 
 Some axes have stride 0, so their elements repeat. No byte outside the elements is read."""
 import ctypes
 import mmap
 import os
-import sys
-
-sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
+from functools import partial
 
 import numpy as np
-import yaml
 
 import definitions
-from kernel import Objects, Problem, State, best_target, compiled, usual
-from suite import WHOLE, Failure, Suite, check, compiler
+from kernel import Problem, State, best_target, usual
+from loop import Row, fails, kernel_of
+from suite import WHOLE, check
 
 B, H, G, D = 2, 4, 2, 8
 SOFTMAX = {'similarity': {'softmax': {'modify': 's + ({e}) / 4'}}}
@@ -79,7 +74,7 @@ def spec_of(name, more=()):
     if 'decode' in more: base = dict(base, mask={'all': ['causal', base.get('mask', 'causal')]})
     arrays = {n: dict(shape=a[0], type=a[1]) if isinstance(a, tuple) else {'shape': a} for n, a in arrays.items()}
     emit = ['forward'] + list(more)
-    return {'name': name} | with_element(base, element) | {'arrays': arrays, 'shape': {'head_dim': D}, 'emit': emit}
+    return {'name': name, 'dtype': 'f32'} | with_element(base, element) | {'arrays': arrays, 'shape': {'head_dim': D}, 'emit': emit}
 
 
 def apart(x, rng):
@@ -106,69 +101,45 @@ def layouts(x, rng):
     yield 'rows apart', x, rows[..., :x.shape[-1]]
 
 
-def compare(folder, suite, name, more, n):
-    spec = spec_of(name, more)
-    path = folder + '/%s.yaml' % name
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, suite.target, *usual(n))
-    rng, count = np.random.default_rng(7), 0
-    for n_q, n_k in ((20, 20), (3, 3) if 'decode' in more else (3, 33), (70, 70)):
-        definitions.make_inputs(definitions.load(path), folder + '/in', H, H if 'delta' in spec else G, n_q, n_k, B, 3)
-        P = definitions.read_dir(folder + '/in')
-        q, k, v = (P.pop(n) for n in 'qkv')
-        dout = rng.standard_normal(q.shape).astype(np.float32)
-        for n in P:
-            for how, plain, other in layouts(P[n], rng):
-                one, two = (outputs(kernel, P | {n: x}, q, k, v, dout, more) for x in (plain, other))
-                with_tables = kernel.tables(P | {n: other})
-                three = outputs(kernel, with_tables, q, k, v, dout, more) if n + ' tiles' in with_tables else two
-                results = [(how, two), (how + ', with a table of tiles', three)]
-                if how.endswith('apart') and n_q < 70:
-                    for before in False, True:
-                        place = lambda x: at_a_fence(x, before)
-                        results.append((how + ', at a fence', outputs(kernel, {m: place(other if m == n else x) for m, x in P.items()},
-                                                                      q, k, v, dout, more, place)))
+def compare(x, more):
+    kernel, given, rng = x.kernel, [x.arrays[n] for n in ('q', 'k', 'v', 'dout')], np.random.default_rng(7)
+    for n, a in x.rest.items():
+        for how, plain, other in layouts(a, rng):
+            one, two = (outputs(kernel, x.rest | {n: of}, *given, more) for of in (plain, other))
+            results, with_tables = {how: two}, kernel.tables(x.rest | {n: other})
+            if n + ' tiles' in with_tables:
+                results[how + ', with a table of tiles'] = outputs(kernel, with_tables, *given, more)
+            if how.endswith('apart') and x.n_q < 70:
+                for before in False, True:
+                    place = partial(at_a_fence, before=before)
+                    fenced = {m: place(other if m == n else of) for m, of in x.rest.items()}
+                    at = '%s, at a fence %s' % (how, 'before' if before else 'after')
+                    results[at] = outputs(kernel, fenced, *given, more, place)
+            x.made.calls += 1 + len(results)
+            for by, of in results.items():
                 for what in one:
-                    for by, of in results:
-                        same = np.array_equal(one[what], of[what], equal_nan=True)
-                        check(same, '%s: %s of n_q %d, n_k %d has other bits' % (by, what, n_q, n_k))
-                count += 1
-    return '%d layouts' % count
+                    check(np.array_equal(one[what], of[what], equal_nan=True), '%s: other bits of %s' % (by, what))
 
 
-def refused(folder, suite):
-    """Tests strides and arrays that a kernel must refuse before it reads an element."""
-    spec = spec_of('bucket')
-    path = folder + '/bucket.yaml'
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel = compiled(suite, path, folder, suite.target, *usual(1))
-    definitions.make_inputs(definitions.load(path), folder + '/in', H, G, 20, 20, B, 3)
-    P = definitions.read_dir(folder + '/in')
-    q, k, v = (P.pop(n) for n in 'qkv')
-    a, c, memory = P['a'], P['c'], np.zeros(4 * P['a'].size + 8, np.uint8)
+def refused(x):
+    """A kernel refuses strides and arrays before it reads an element."""
+    a, c, memory = x.arrays['a'], x.arrays['c'], np.zeros(4 * x.arrays['a'].size + 8, np.uint8)
     large = np.lib.stride_tricks.as_strided
     for what, error, given in (('a negative stride', -1, {'a': a[:, ::-1]}), ('a negative stride of integers', -1, {'c': c[::-1]}),
                                ('an overflow', -5, {'a': large(a, a.shape, (2 ** 62, 4))}),
                                ('an overflow of a sum', -5, {'c': large(c, c.shape, (2 ** 61, 2 ** 61 // 16))}),
                                ('an array that is not aligned', -6, {'a': memory[1:1 + 4 * a.size].view(np.float32).reshape(a.shape)})):
-        try: kernel(P | given, q, k, v)
-        except Failure as failure: check(str(failure) == 'forward returned %d' % error, '%s: %s' % (what, failure))
-        else: raise Failure('%s is accepted' % what)
-    for name in 'ac':
-        try: kernel({n: x for n, x in P.items() if n != name}, q, k, v)
-        except Failure as failure: check(str(failure) == 'forward returned -3', 'NULL: %s' % failure)
-        else: raise Failure('NULL is accepted')
+        fails(x.but(**given), error, what)
+    for name in 'ac': fails(x.but(**{name: None}), -3, 'NULL')
     extreme = np.where(np.arange(c.size).reshape(c.shape) % 2, 2 ** 31 - 1, -2 ** 31).astype(np.int32)
-    check(np.isfinite(kernel(P | {'c': extreme}, q, k, v)).all(), 'indices of 32 bits are not limited')
+    check(np.isfinite(x.but(c=extreme).out).all(), 'indices of 32 bits are not limited')
 
 
 def shared(folder, suite):
     """An output that is another array of the call is an error, in forward, backward and extend. Nothing is written."""
-    path = folder + '/shared.yaml'
-    with open(path, 'w') as f:
-        yaml.safe_dump({'name': 'shared', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': D},
-                        'emit': ['forward', 'backward', 'decode']}, f)
-    kernel, rng = compiled(suite, path, folder, 'generic', *usual(1)), np.random.default_rng(1)
+    spec = {'name': 'shared', 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': D},
+            'emit': ['forward', 'backward', 'decode']}
+    (_, kernel), rng = kernel_of(folder, suite, spec, 'generic', *usual(1)), np.random.default_rng(1)
     x = {n: rng.standard_normal((B, H, 9, D)).astype(np.float32)
          for n in ('q', 'k', 'v', 'out', 'dout', 'dq', 'dk', 'dv')}
     state, work = State(kernel, {}, B, H, H, 9), np.zeros(1 << 22, np.uint8)
@@ -212,14 +183,12 @@ FENCED = []   # memory with a page without access, which must stay mapped
 
 def hostile(folder, suite):
     """Huge, negative and NaN subscripts read the elements at the ends, and nothing outside the arrays."""
-    path = folder + '/hostile.yaml'
     element = 'a[h][(int)(log(j - 5) * 1e30)] + a[h + y[b][j]][i * y[b][i]] + x[b][(i - j) * 1000000007]'
     spec = {'name': 'hostile', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'shape': {'head_dim': D},
             'mask': {'expr': 'z[row / 8 + y[b][j]][j / 8 - y[b][j]] || i == j'},
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'y': {'shape': ['B', 'Nk'], 'type': 'int'},
                        'z': {'shape': ['Nq / 8', 'Nk / 8'], 'type': 'bool'}}}
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng, n = compiled(suite, path, folder, suite.target, *usual(1)), np.random.default_rng(5), 37
+    (_, kernel), rng, n = kernel_of(folder, suite, spec, best_target(), *usual(1)), np.random.default_rng(5), 37
     q, k, v = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G))
     P = {'a': rng.standard_normal((H, 7)).astype(np.float32), 'z': rng.integers(0, 2, (5, 5)).astype(np.uint8),
          'x': np.full((B, n), np.nan, np.float32),
@@ -234,14 +203,13 @@ def hostile(folder, suite):
 def wild(folder, suite):
     """Subscripts from real arrays with NaN, infinity and huge numbers read what definitions.py reads, in forward,
     backward and extend. Nothing outside the arrays is read."""
-    path, more, n = folder + '/wild.yaml', ['backward', 'decode'], 37
+    more, n = ['backward', 'decode'], 37
     element = 'a[h][(int)(x[b][j] * 2 - w[h])] + y[(int)x[b][i]][3] + y[b][(int)(w[h] * (i - j))] * 0.5 + a[h][(int)floor(w[H - 1 - h])]'
     spec = {'name': 'wild', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'shape': {'head_dim': D},
             'mask': {'all': ['causal', {'expr': 'z[h][(int)(x[b][j] * 3)] || i == j'}]}, 'emit': ['forward', *more],
             'arrays': {'a': {'shape': ['H', 7]}, 'x': {'shape': ['B', 'Nk']}, 'w': {'shape': ['H']},
                        'y': {'shape': ['B', 5], 'type': 'int'}, 'z': {'shape': ['H', 9], 'type': 'bool'}}}
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    kernel, rng = compiled(suite, path, folder, suite.target, *usual(1)), np.random.default_rng(5)
+    (loaded, kernel), rng = kernel_of(folder, suite, spec, best_target(), *usual(1)), np.random.default_rng(5)
     reals = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 2.0 ** 63, -2.0 ** 63, 2.0 ** 31, -1e-40, -0.0, 1.5, 2.25, -0.5, 3], np.float32)
     q, k, v, dout = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads in (H, G, G, H))
     for w in reals[:4], reals[4:8], reals[8:12]:
@@ -250,7 +218,6 @@ def wild(folder, suite):
         for before in False, True:
             place = lambda x: at_a_fence(x, before)
             made = outputs(kernel, {name: place(x) for name, x in P.items()}, q, k, v, dout, more, place)
-            loaded = definitions.load(path)
             with np.errstate(invalid='ignore'):
                 # doubles, as the kernel's: 2 x - w of infinite floats is another number
                 wanted = definitions.attend(loaded, {n: x.astype(float) if x.dtype.kind == 'f' else x for n, x in P.items()},
@@ -276,13 +243,11 @@ FORMS = [(['H'], 'real', '{}[h]'), (['B', 'H', 'Nk'], 'real', '{}[b][h][j]'), ([
 def named(folder, suite, names, more):
     """A kernel whose arrays have these names, and its inputs. Other names are filled up with plain ones."""
     names = names + ['plain%d' % n for n in range(len(names), len(FORMS))]
-    path = folder + '/named.yaml'
     element = ' + '.join(form[2].format(name) for name, form in zip(names, FORMS))
     spec = {'name': 'named', 'similarity': {'softmax': {'modify': 's + (%s) / 8' % element}}, 'mask': 'causal',
             'arrays': {name: {'shape': form[0], 'type': form[1]} for name, form in zip(names, FORMS)},
             'shape': {'head_dim': D}, 'emit': ['forward', *more]}
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
-    return compiled(suite, path, folder, 'generic', *usual(1)), definitions.load(path), names
+    return *kernel_of(folder, suite, spec, 'generic', *usual(1)), names
 
 
 def called(folder, suite, words):
@@ -290,7 +255,7 @@ def called(folder, suite, words):
     more, results = ['backward', 'decode'], []
     for k, part in enumerate(([], words)):
         os.mkdir(folder + '/%d' % k)
-        kernel, spec, names = named(folder + '/%d' % k, suite, part, more)
+        spec, kernel, names = named(folder + '/%d' % k, suite, part, more)
         rng = np.random.default_rng(3)
         definitions.make_inputs(spec, folder + '/in%d' % k, H, G, 35, 35, B, 3)
         P = definitions.read_dir(folder + '/in%d' % k)
@@ -329,11 +294,9 @@ def tangents(folder, suite):
     """Tangents with strides, of which one element is NaN: the rows that see it are NaN, the others have the same bits."""
     name, at = 'q.tangent k.tangent v.tangent a.tangent'.split(), 39
     spec = spec_of('table', ['jvp']) | {'mask': 'causal', 'algorithm': 'quadratic', 'emit': ['jvp']}
-    path = folder + '/table.yaml'
-    with open(path, 'w') as f: yaml.safe_dump(spec, f, sort_keys=False)
     count = 0
-    for target in dict.fromkeys((suite.target, 'generic')):
-        kernel, rng = compiled(suite, path, folder, target, *usual(1)), np.random.default_rng(11)
+    for target in dict.fromkeys((best_target(), 'generic')):
+        (_, kernel), rng = kernel_of(folder, suite, spec, target, *usual(1)), np.random.default_rng(11)
         for n_q, n_k in ((70, 70), (3, 70), (1, 70)):
             q, *others = (rng.standard_normal((B, heads, n, D)).astype(np.float32) for heads, n in ((H, n_q), (G, n_k), (G, n_k)))
             P = {n: rng.standard_normal(x.shape).astype(np.float32) for n, x in zip(name, (q, *others))}
@@ -356,26 +319,19 @@ def tangents(folder, suite):
     return '%d layouts' % count
 
 
-def main():
-    suite = Suite(__doc__.split('\n\n')[0])
-    suite.objects = Objects(suite.folder)
-    suite.target = best_target()
-    suite.case('refused', refused, suite)
-    suite.case('tangents', tangents, suite)
-    suite.case('shared', shared, suite)
-    suite.case('hostile', hostile, suite)
-    suite.case('wild', wild, suite)
+def cases():
+    def row(case, name, n, more=(), checks=None, lengths=((20, 20), (3, 33), (70, 70))):
+        spec = spec_of(name, more)
+        shapes = [(3, (B, H, H if 'delta' in spec else G, n_q, n_k)) for n_q, n_k in lengths]
+        return Row(case, spec, shapes, checks or [partial(compare, more=more)], best_target(), usual(n), order='any')
+    yield row('refused', 'bucket', 1, checks=[refused], lengths=[(20, 20)])
+    for function in tangents, shared, hostile, wild: yield function.__name__, function
     for at in range(0, len(WORDS), len(FORMS)):
         words = WORDS[at:at + len(FORMS)]
-        suite.case('names/%s-%s' % (words[0], words[-1]), called, suite, words)
+        yield 'names/%s-%s' % (words[0], words[-1]), called, words
     for n, name in enumerate(CASES):   # the kernels with gradients have `forward`, too
-        if name in NO_GRADIENTS or n % 3 == 0 or WHOLE: suite.case('forward/' + name, compare, suite, name, [], n)
+        if name in NO_GRADIENTS or n % 3 == 0 or WHOLE: yield row('forward/' + name, name, n)
     for n, name in enumerate(CASES):
-        if name not in NO_GRADIENTS: suite.case('backward/' + name, compare, suite, name, ['backward'], n + 3)
+        if name not in NO_GRADIENTS: yield row('backward/' + name, name, n + 3, ['backward'])
     for n, name in enumerate(DECODED):
-        suite.case('decode/' + name, compare, suite, name, ['decode'], n + 5)
-    return suite.run()
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+        yield row('decode/' + name, name, n + 5, ['decode'], lengths=((20, 20), (3, 3), (70, 70)))

@@ -1,23 +1,14 @@
-#!/usr/bin/python3
-"""Compares kernels for few queries with definitions.py: every weight, mask, dtype and preparation, with one or
-several chunks of keys. The bits depend neither on the number of threads nor on other queries of the call.
+"""Kernels for few queries: every weight, mask, dtype and preparation, with one or several chunks of keys. The bits depend
+neither on the number of threads nor on other queries of the call.
 
-Each kernel is compiled once and called from NumPy. The shapes are around the limits at which its loops change."""
-import os
-import sys
+The shapes are around the limits at which the loops of these kernels change."""
+from functools import partial
 
-sys.dont_write_bytecode = True
-os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(HERE, folder) for folder in ('lib', '../lib')]
-
-import numpy as np
 import yaml
 
-import definitions
-from answers import draw
-from kernel import Objects, best_target, compiled
-from suite import WHOLE, Suite, check, compiler, execute
+from kernel import best_target
+from loop import Row, in_turn, numbered, planted_at, right, same_bits, spec_file, threads, unseen
+from suite import WHOLE, check, execute
 
 # Types of stored keys and values, with the sizes of rows. Sums over several rows use other loops than over one.
 STORED = {'f16': (128, 48), 'bf16': (48, 160), 'fp8': (64, 24), 'i8': (64, 48), 'i8_32': (128, 64), 'i8_64': (64, 128),
@@ -111,33 +102,24 @@ MASKS = ['causal', {'window': {'left': 300, 'right': 3}}, {'all': ['causal', 'do
 SPECS |= {'stored-' + kind: {'similarity': 'softmax', 'mask': MASKS[n % 3], 'storage': {'k': kind, 'v': kind},
                              'shape': {'head_dim': terms, 'value_dim': lanes}}
           for n, (kind, (terms, lanes)) in enumerate(STORED.items())}
-# Each shape is (n_q, n_k, heads, kv_heads, batch).
-SHAPES = [(1, 1, 1, 1, 1), (1, 2500, 4, 2, 2), (2, 1023, 3, 1, 1), (3, 1025, 6, 3, 1), (16, 1040, 4, 1, 1),
-          (5, 3, 2, 1, 1), (4, 129, 16, 1, 1), (4, 129, 17, 1, 1), (17, 140, 2, 2, 1), (1, 70, 64, 1, 1)]
-MANY_HEADS = [(1, 130, 40, 1, 2), (1, 1030, 66, 2, 1), (1, 1, 32, 1, 3), (5, 70, 33, 1, 1), (16, 129, 128, 1, 1),
-              (3, 2, 33, 1, 1), (2, 50, 64, 2, 1), (1, 290, 31, 1, 1), (17, 33, 40, 1, 1)]
-ROWS = [(n_q, n_k, heads, 2, 1) for n_q, n_k, heads in
+SPECS = {name: {'name': 'few', 'dtype': 'f32'} | spec for name, spec in SPECS.items()}
+# Each shape is (batch, heads, key/value heads, queries, keys).
+SHAPES = [(1, 1, 1, 1, 1), (2, 4, 2, 1, 2500), (1, 3, 1, 2, 1023), (1, 6, 3, 3, 1025), (1, 4, 1, 16, 1040),
+          (1, 2, 1, 5, 3), (1, 16, 1, 4, 129), (1, 17, 1, 4, 129), (1, 2, 2, 17, 140), (1, 64, 1, 1, 70)]
+MANY_HEADS = [(2, 40, 1, 1, 130), (1, 66, 2, 1, 1030), (3, 32, 1, 1, 1), (1, 33, 1, 5, 70), (1, 128, 1, 16, 129),
+              (1, 33, 1, 3, 2), (1, 64, 2, 2, 50), (1, 31, 1, 1, 290), (1, 40, 1, 17, 33)]
+ROWS = [(1, heads, 2, n_q, n_k) for n_q, n_k, heads in
         [(1, 143, 2), (2, 128, 2), (3, 161, 2), (4, 129, 2), (5, 127, 2), (1, 130, 4), (1, 1050, 6), (1, 33, 8),
          (1, 145, 10), (2, 1040, 6), (3, 17, 6), (4, 150, 8), (5, 15, 6)]]
-THREADS = [1, 2, 3, 7]
 # Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
 WITHOUT_HEADS = ('values-documents', 'values-dense', 'values-ranges', *WITHOUT)
+OPTIMISED = ('causal', 'causal-f16', 'stored-q4_0') if WHOLE else ('causal-f16',)
 
 
-def kernel_of(folder, suite, name, spec, target):
-    path = os.path.join(folder, 'few.yaml')
-    with open(path, 'w') as f:
-        yaml.safe_dump({'name': 'few', 'dtype': 'f32'} | spec, f, sort_keys=False)
-    usual = ('-O2', 'cc') if name in (('causal', 'causal-f16', 'stored-q4_0') if WHOLE else ('causal-f16',)) else ('-O0', compiler('clang'))
-    kernel = compiled(suite, path, folder, target, *usual)
-    with open(os.path.join(folder, 'few.c')) as f:
-        text = f.read()
-    found, heads = 'few_few_' in text, 'few_heads_' in text
-    check(found == (name not in WITHOUT), 'it has %s loops for few queries' % ('no' if not found else 'now'))
-    check(heads == ('values' in name and name not in WITHOUT_HEADS),
-          'it has %s loops for heads' % ('no' if not heads else 'now'))
-    return definitions.load(path), kernel
+def has_loops(made, name):
+    for word, wanted in ('few', name not in WITHOUT), ('heads', 'values' in name and name not in (*WITHOUT, *WITHOUT_HEADS)):
+        check(('few_%s_' % word in made.text()) == wanted, 'it has %s loops for %s' % ('no' if wanted else 'now', word))
 
 
 def few_pay(n_q, n_k, lanes=16):
@@ -145,69 +127,24 @@ def few_pay(n_q, n_k, lanes=16):
     return n_k >= 1024 or n_q * (n_k + 10 * lanes) <= -(-n_q // lanes) * lanes * n_k + 40 * lanes
 
 
-def one(folder, suite, name, target, seed):
-    spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
-    wrong, largest = [], 0.0
-    stored = 'storage' in spec
-    for n, (n_q, n_k, heads, kv_heads, batch) in enumerate(SHAPES + MANY_HEADS * ('values' in name) + ROWS * stored):
-        if batch * n_k > 2000 and 'additive' in str(spec['similarity']):
-            continue
-        answer = draw(spec, '%s/in%d' % (folder, n), (heads, kv_heads, n_q, n_k, batch), seed + n)
-        P = definitions.read_dir('%s/in%d' % (folder, n))
-        q, k, v = (P.pop(x).astype(np.float64) for x in 'qkv')
-        outs = [kernel(P, q, k, v, threads) for threads in THREADS]
-        here = 'B%d H%d G%d nq%d nk%d: ' % (batch, heads, kv_heads, n_q, n_k)
-        wrong += [here + '%d threads give other bits than one' % threads for threads, out in zip(THREADS, outs)
-                  if out.tobytes() != outs[0].tobytes()]
-        # Kernels round the weights of a tile. The loops for few queries do not round weights.
-        many = n_q > 16 or n_q * heads // kv_heads > 64 or not few_pay(n_q, n_k) or (
-            'values' in name and heads // kv_heads >= 32)
-        why, error, _ = answer.judge(outs[0].astype(np.float16) if spec['dtype'] == 'f16' else outs[0],
-                                     more=2.0 ** -8 * answer.scale if many and spec['dtype'] == 'bf16' else 0.0)
-        if why:
-            wrong.append(here + why)
-        largest = max(largest, error)
-    check(not wrong, '; '.join(wrong[:4]))
-    return '(largest error %.2f of what is allowed)' % largest
+def of_tiles(x):
+    """Kernels round the weights of a tile. The loops for few queries do not round weights."""
+    group = x.heads // x.kv_heads
+    many = x.n_q > 16 or x.n_q * group > 64 or not few_pay(x.n_q, x.n_k) or (
+        x.spec['shape'].get('values') == 'keys' and group >= 32)
+    return 2.0 ** -8 if many and x.spec['dtype'] == 'bf16' else 0.0
 
 
-def apart(folder, suite, target):
+def apart(x):
     """A query's bits do not depend on other queries of the call."""
-    spec, kernel = kernel_of(folder, suite, 'causal', SPECS['causal'], target)
-    definitions.make_inputs(spec, folder + '/in', 8, 2, 5, 1500, 2, 3)
-    P = definitions.read_dir(folder + '/in')
-    q, k, v = (P.pop(x) for x in 'qkv')
-    whole = kernel(P, q, k, v)
-    for head in range(8):
+    for head in range(x.heads):
         group = slice(head // 4, head // 4 + 1)
-        alone = kernel(P, q[:, head:head + 1, 4:], k[:, group], v[:, group])
-        check((alone == whole[:, head:head + 1, 4:]).all(), 'head %d has other bits alone' % head)
-
-
-def unseen(folder, suite, name, target):
-    """NaN and infinity in k reach only queries that see the key. In v, they also stay in their column."""
-    spec, kernel = kernel_of(folder, suite, name, SPECS[name], target)
-    definitions.make_inputs(spec, folder + '/in', 4, 2, 5, 1100, 1, 8)
-    P = definitions.read_dir(folder + '/in')
-    q, k, v = (P.pop(x) for x in 'qkv')
-    clean = kernel(P, q, k, v)
-    for key in 1099, 1097, 1024, 7:
-        sees = np.arange(5) + 1095 >= key
-        for what in np.nan, np.inf, -np.inf:
-            k2, v2 = k.copy(), v.copy()
-            k2[:, :, key] = v2[:, :, key, 3] = what
-            by_key, by_value = kernel(P, q, k2, v), kernel(P, q, k, v2)
-            here = '%s at key %d ' % (what, key)
-            check((by_key[:, :, ~sees] == clean[:, :, ~sees]).all(), here + 'reaches queries that do not see it')
-            check((by_value[:, :, ~sees] == clean[:, :, ~sees]).all(), here + 'reaches queries by its value')
-            check((np.delete(by_value, 3, -1) == np.delete(clean, 3, -1)).all(), here + 'reaches other columns')
-            check(not np.isfinite(by_value[:, :, sees, 3]).any(), here + 'is lost')
+        alone = x.but(q=x.arrays['q'][:, head:head + 1, -1:], k=x.arrays['k'][:, group], v=x.arrays['v'][:, group])
+        same_bits(alone.out, x.out[:, head:head + 1, -1:], 'of head %d alone' % head)
 
 
 def said(folder, suite):
-    path = os.path.join(folder, 'few.yaml')
-    with open(path, 'w') as f:
-        yaml.safe_dump({'name': 'few'} | SPECS['elu'], f)
+    path = spec_file(folder, SPECS['elu'])
     done = execute([suite.attnc, 'explain', path])
     check('  few: up to 16 queries' in done.stdout and 'rows' in done.stdout, done.stdout)
     done = execute([suite.attnc, path, '--emit', 'json', '--stdout', '--target', 'generic'])
@@ -216,17 +153,16 @@ def said(folder, suite):
     check(made['kernels'][few['kernel']]['form'] == 'few' and few['queries'] == 16 and few['rows'] == 64, str(few))
 
 
-def main():
-    suite = Suite(__doc__.split('\n\n')[0])
-    suite.objects = Objects(suite.folder)
+def cases():
+    def row(name, case, shapes, checks, target=best_target()):
+        return Row(case, SPECS[name], shapes, checks, target, ('-O2', 'cc') if name in OPTIMISED else ('-O0', 'clang'),
+                   [partial(has_loops, name=name)])
     for n, name in enumerate(SPECS):
-        suite.case(name, one, suite, name, 'generic' if n % 5 == 4 else best_target(), 100 * n)
-    suite.case('apart', apart, suite, best_target())
+        shapes = numbered(100 * n, SHAPES + MANY_HEADS * ('values' in name) + ROWS * name.startswith('stored'))
+        if name == 'additive': shapes = [(seed, s) for seed, s in shapes if s[0] * s[-1] <= 2000]
+        yield row(name, name, shapes, [partial(right, more=of_tiles), threads], in_turn(n, 5))
+    yield row('causal', 'apart', [(3, (2, 8, 2, 5, 1500))], [apart])
     for name in 'causal', 'odd-f16', 'causal-f64':
-        suite.case('unseen-' + name, unseen, suite, name, best_target())
-    suite.case('said', said, suite)
-    return suite.run()
-
-
-if __name__ == '__main__':
-    sys.exit(main())
+        planted = planted_at(1099, 1097, 1024, 7)
+        yield row(name, 'unseen-' + name, [(8, (1, 4, 2, 5, 1100))], [partial(unseen, planted=planted)])
+    yield 'said', said
