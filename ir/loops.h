@@ -96,6 +96,8 @@ struct fading {
     bool running;
 };
 
+enum { RESUME_ROWS = 1, RESUME_LANES = 2, RESUME_SHARES = 4 };
+
 struct stmt {
     int op; /* an enum loops_op */
     struct stmt *next;
@@ -163,9 +165,15 @@ struct stmt {
     /* Used by MAP and COPY. Rows of the caller whose successors, a range later, are prefetched: bit k is for
        operand k, and AHEAD_OF_RESULT for the first target. (pass/rows_ahead.c) */
     uint32_t ahead;
-    /* Used by DOT. If not NULL, and no weight of the current ranges of queries and keys counts, the iteration of the FOR
-       around the DOT ends. */
+    /* Used by DOT. If not NULL, and no weight of the current ranges of queries and keys counts, the iteration of the
+       FOR around the DOT ends. */
     const struct fading *fades;
+    /* Rows whose solution is in the caller's state, because an earlier call has solved their equations. A FOR with
+       RESUME_ROWS has such rows. Statements in it leave them out as bits tell (pass/resume.c):
+       - RESUME_ROWS: these rows, along the first axis
+       - RESUME_LANES: these rows, along the second axis, if only one row is new
+       - RESUME_SHARES: this DOT of the new row and a DOT of the queries after the FOR can read operand 1 together */
+    unsigned resumes;
     /* Used by DOT of bf16 pairs with FOLD_SET. If not 0, the sum is multiplied by this factor. */
     double times;
     int operands;

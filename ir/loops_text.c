@@ -65,6 +65,16 @@ static void print_assign(const struct loops *l, const struct stmt *s, int k, str
     print_expr(l, s, merged(l, s, s->assign[k].expr), out);
 }
 
+/* The names of the bits of stmt.resumes. */
+static const char *const resume_name[] = {"new_rows", "new_lanes", "shares"};
+enum { RESUMES = sizeof resume_name / sizeof *resume_name };
+
+static void print_resumes(const struct stmt *s, struct text *out)
+{
+    for (int k = 0; k < RESUMES; k++)
+        if (s->resumes >> k & 1) text_add(out, " %s", resume_name[k]);
+}
+
 static void print_for(const struct loops *l, const struct stmt *s, struct text *out)
 {
     text_add(out, " %s from ", l->module->axis[s->axis].name);
@@ -91,6 +101,7 @@ static void print_for(const struct loops *l, const struct stmt *s, struct text *
         text_add(out, " when ");
         print_expr(l, s, s->when, out);
     }
+    print_resumes(s, out);
     text_add(out, " {");
 }
 
@@ -214,6 +225,7 @@ static void print_head(const struct loops *l, const struct stmt *s, int indent, 
     case LOOPS_COPY: print_copy(l, s, out); break;
     case LOOPS_SOLVE: print_solve(l, s, out); break;
     }
+    if (s->op != LOOPS_FOR) print_resumes(s, out);
 }
 
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out)
@@ -360,6 +372,12 @@ static void read_array(struct reader *r, struct loops *l)
 
 static struct stmt *read_body(struct reader *r, struct loops *l, const char *end);
 
+static void read_resumes(struct reader *r, struct stmt *s)
+{
+    for (int k = 0; k < RESUMES; k++)
+        if (reader_take(r, resume_name[k])) s->resumes |= 1U << k;
+}
+
 static void read_for(struct reader *r, struct loops *l, struct stmt *s)
 {
     s->axis = reader_axis(r);
@@ -387,6 +405,7 @@ static void read_for(struct reader *r, struct loops *l, struct stmt *s)
     if (reader_take(r, "in")) ranges_read(r, s);
     if (reader_take(r, "where")) s->where = reader_expr(r);
     if (reader_take(r, "when")) s->when = reader_expr(r);
+    read_resumes(r, s);
     reader_expect(r, "{");
     s->body = read_body(r, l, "}");
     reader_expect(r, "}");
@@ -516,6 +535,7 @@ static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
     case LOOPS_COPY: read_copy(r, s); break;
     case LOOPS_SOLVE: read_solve(r, s); break;
     }
+    if (s->op != LOOPS_FOR && s->op != LOOPS_IF) read_resumes(r, s);
 }
 
 /* Parses statements up to the token `end`, or to the end of the text. */

@@ -17,6 +17,7 @@ struct scope {
     int64_t step[MAX_AXES];                     /* member `step` of the FOR over the axis; 0 if there is no FOR */
     bool window[MAX_AXES];                      /* true if inner FORs divide the range of the FOR over the axis */
     bool parallel[MAX_AXES], ordered[MAX_AXES]; /* members `parallel` and `ordered` of the FOR over the axis */
+    int resumed;                                /* 1 + the axis of a FOR around it with `resumes`, or 0 */
     int equal[MAX_AXES];                        /* 1 + the axis of an outer FOR whose range the axis has, or 0 */
 };
 
@@ -427,6 +428,9 @@ static const char *check_nest(const struct scope *c, const struct stmt *s)
                         : s->op == LOOPS_SOLVE ? check_solve(c, s, nest)
                                                : check_copy(c, s, nest);
     if (!wrong && s->ahead) wrong = check_ahead(c, s);
+    for (int k = 0; k < 2 && !wrong; k++) /* RESUME_ROWS and RESUME_LANES */
+        if (s->resumes >> k & 1 && s->op != LOOPS_SOLVE && (s->rank != 2 || c->resumed != s->axes[k] + 1))
+            wrong = "no for around it has rows with a solution along this axis";
     return wrong ? wrong : check_order(c, s);
 }
 
@@ -539,6 +543,7 @@ static const char *check_body(const struct scope *c, const struct stmt *s)
             inner.parallel[s->axis] = s->parallel;
             inner.ordered[s->axis] = s->ordered;
             inner.equal[s->axis] = equal_axis(c, s);
+            if (s->resumes) inner.resumed = s->axis + 1;
         }
         wrong = check_body(&inner, s->body);
         if (wrong) return wrong;

@@ -69,7 +69,7 @@ struct emitter {
     struct text *out;
     int indent, temporaries;
     const struct stmt *result;  /* the COPY whose rows the task's first product prefetches, or NULL */
-    const struct stmt *resumed; /* the loop over rows that resumes a solution, or NULL (resume.c) */
+    const struct stmt *resumed; /* the loop around the statement with stmt.resumes, or NULL */
     /* 1 + the axis of rows whose solution is in the state, if the statement that is printed leaves them out. Else 0 */
     int new_rows;
     const struct stmt *with_rows; /* the product of queries that a product of new rows may have computed, or NULL */
@@ -217,18 +217,9 @@ int emit_remembered_tiles(const struct loops *l, int64_t offset[MAX_REMEMBERED])
 int emit_remembered_rank(const struct compilation *const *c, int compilations);
 void emit_recall(struct emitter *x, const struct stmt *s);
 void emit_missing(struct emitter *x, const struct stmt *s, void (*print)(struct emitter *x, const struct stmt *s));
-/* emit_resumes returns whether the rows of a loop have a solution in the caller's state, and then declares the first
-   row without one. emit_has_new_rows returns whether a statement in this loop is needed only for rows without one. */
-bool emit_resumes(struct emitter *x, const struct stmt *loop);
-bool emit_has_new_rows(const struct emitter *x, const struct stmt *s);
-/* Like emit_has_new_rows, for a statement that has these rows as its lanes. */
-bool emit_has_new_lanes(const struct emitter *x, const struct stmt *s);
-/* Returns the product of the chunk's queries with the state that product s of new rows reads, if one pass over the
-   state can compute both. Sets *loop to the loop over the queries. Returns NULL if there is none. */
-const struct stmt *emit_product_of_queries(const struct emitter *x, const struct stmt *s, const struct stmt **loop);
 /* Returns whether a product of new rows in the loop and a product of queries after it share a pass over the state.
    The C variable with_rows then tells whether the first product has computed both. (product.c) */
-bool emit_shares_pass(const struct emitter *x, const struct stmt *rows);
+bool emit_shares_pass(struct emitter *x, const struct stmt *rows);
 /* Prints the test of a DOT with `fades`. (faded.c) */
 void emit_faded(struct emitter *x, const struct stmt *dot);
 

@@ -80,7 +80,7 @@ static bool emit_in_one_lane(struct emitter *x, const struct stmt *s)
            emit_adjacent(x, &s->operand[0], s->axes[0]) && rows_in_vectors(x, s);
 }
 
-/* Prints the start of a condition: a product with one query, or one new row of a SOLVE (resume.c), has its rows in the
+/* Prints the start of a condition: a product with one query, or one new row of a SOLVE, has its rows in the
    lanes, because most lanes of its tile are empty. Prints nothing for products that have no such form. */
 static void emit_one_lane(struct emitter *x, const struct stmt *s)
 {
@@ -94,7 +94,7 @@ static void emit_one_lane(struct emitter *x, const struct stmt *s)
         emit_line(x, "else");
     }
     const bool resumed = x->resumed && x->resumed->axis == s->axes[1];
-    if (resumed && !emit_has_new_lanes(x, s)) return;
+    if (resumed && !(s->resumes & RESUME_LANES)) return;
     const struct product_argument argument[] = {
         {"rows", size, rows},
         {"lane", size, resumed ? arena_printf(x->m->arena, "%s_new - %s0", name, name) : "0"},
@@ -474,29 +474,27 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
 /* Whether a product with one new row keeps all its sums in registers. */
 static bool is_in_one_row(const struct emitter *x, const struct stmt *s)
 {
-    return emit_has_new_rows(x, s) && x->m->axis[s->axes[1]].source == SIZE_CONSTANT && !x->cut[s->axes[1]] &&
+    return s->resumes & RESUME_ROWS && x->m->axis[s->axes[1]].source == SIZE_CONSTANT && !x->cut[s->axes[1]] &&
            x->m->axis[s->axis].source == SIZE_CONSTANT && !x->cut[s->axis];
 }
 
-/* Returns the product of queries that shares its pass over the state with product s, or NULL. */
-static const struct stmt *sharing_pass(struct emitter *x, const struct stmt *s, const struct stmt **loop)
+/* Returns the product of queries that shares its pass over the state with product s in the loop `rows`, or NULL. */
+static const struct stmt *sharing_pass(struct emitter *x, const struct stmt *rows, const struct stmt *s)
 {
-    const struct stmt *const queries = is_in_one_row(x, s) ? emit_product_of_queries(x, s, loop) : NULL;
-    return queries && emit_in_one_lane(x, queries) ? queries : NULL;
+    if (!(s->resumes & RESUME_SHARES) || !is_in_one_row(x, s)) return NULL;
+    const struct stmt *queries = rows->next->body;
+    while (!(queries->resumes & RESUME_SHARES)) queries = queries->next;
+    return emit_in_one_lane(x, queries) ? queries : NULL;
 }
 
-bool emit_shares_pass(const struct emitter *x, const struct stmt *rows)
+bool emit_shares_pass(struct emitter *x, const struct stmt *rows)
 {
-    struct emitter inside = *x;
-    const struct stmt *loop;
     bool shares = false;
-    inside.resumed = rows;
-    for (const struct stmt *s = rows->body; s; s = s->next)
-        shares |= s->op == LOOPS_DOT && sharing_pass(&inside, s, &loop);
+    for (const struct stmt *s = rows->body; s; s = s->next) shares |= sharing_pass(x, rows, s) != NULL;
     return shares;
 }
 
-/* Prints the start of a condition: a product with one new row (resume.c) keeps all its sums in registers. */
+/* Prints the start of a condition: a product with one new row keeps all its sums in registers. */
 static void emit_one_row(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
@@ -512,7 +510,7 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
         {"b_step", size, emit_step(x, lane, s->axis)},
         {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
     };
-    const struct stmt *loop, *const queries = sharing_pass(x, s, &loop);
+    const struct stmt *const loop = x->resumed->next, *const queries = sharing_pass(x, x->resumed, s);
     const char *const one_row = arena_printf(x->m->arena, "%s == 1", emit_range(x, s->axes[0]));
     if (queries) {
         const struct ref *const column = &queries->operand[1], *const sums = &queries->assign[0].to;

@@ -34,7 +34,7 @@ void emit_solve(struct emitter *x, const struct stmt *s)
               name, j, l);
     const struct product_argument argument[] = {
         {"lanes", size, lanes},
-        {"first", size, emit_has_new_rows(x, s) ? arena_printf(arena, "%s_new - %s0", t, t) : "0"},
+        {"first", size, s->resumes ? arena_printf(arena, "%s_new - %s0", t, t) : "0"},
         {"rows", size, emit_range(x, s->axes[0])},
         {"w", numbers, first_of(x, s, weights, arena_printf(arena, "%s + %s", w_row, w_step))},
         {"w_row", size, next_of(x, s, w_row)},

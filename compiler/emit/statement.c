@@ -32,7 +32,7 @@ static bool begins_kept(const struct emitter *x, const struct stmt *s)
 
 static void emit_leaf(struct emitter *x, const struct stmt *s)
 {
-    x->new_rows = s->op != LOOPS_SOLVE && emit_has_new_rows(x, s) ? 1 + s->axes[0] : 0;
+    x->new_rows = s->op != LOOPS_SOLVE && s->resumes & RESUME_ROWS ? 1 + s->axes[0] : 0;
     if (s->op == LOOPS_MAP) emit_map(x, s);
     if (s->op == LOOPS_DOT) emit_dot(x, s);
     if (s->op == LOOPS_COPY) emit_copy(x, s);
@@ -80,7 +80,12 @@ static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part
         emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, loop->when));
     x->cut[loop->axis] |= part;
     const struct stmt *const resumed = x->resumed;
-    if (emit_resumes(x, loop)) x->resumed = loop;
+    if (loop->resumes) {
+        const char *const rows = x->m->axis[loop->axis].name;
+        emit_line(x, "const int64_t %s_new = max(%s0, call->solved); /* the first row without a solution */", rows,
+                  rows);
+        x->resumed = loop;
+    }
     emit_statements(x, loop->body);
     x->resumed = resumed;
     x->cut[loop->axis] &= !part;
@@ -118,7 +123,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 emit_line(x, "{");
                 open_block(x);
             }
-            if (emit_shares_pass(x, s)) emit_line(x, "int with_rows = 0;");
+            if (s->resumes && emit_shares_pass(x, s)) emit_line(x, "int with_rows = 0;");
             bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
             emit_drawn_lists(x, s, false);
             emit_ids(x, s, false);
