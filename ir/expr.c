@@ -53,6 +53,11 @@ bool axis_is_sequence(const struct axis *a)
     return sequences[a->source];
 }
 
+bool axis_is_heads(const struct axis *a)
+{
+    return a->source == SIZE_HEADS || a->source == SIZE_KV_HEADS || a->source == SIZE_MEMBERS;
+}
+
 bool axis_is_chunks(const struct axis *a)
 {
     return a->source == SIZE_CHUNKS || a->source == SIZE_QUERY_CHUNKS;
@@ -149,17 +154,20 @@ static bool same(const struct expr *a, const struct expr *b)
 /* Sets what e stores about all its subexpressions. */
 static void summarise(struct expr *e)
 {
+    static const int64_t LARGEST = INT64_C(1) << 62;
     _Static_assert(EXPR_OPS <= 64, "expr.ops has a bit for each operation");
     e->ops = EXPR_BIT(e->op);
     e->axes = e->op == EXPR_INDEX && e->integer >= 0 && e->integer < MAX_AXES ? UINT32_C(1) << e->integer : 0;
     e->effort = operation[e->op].effort;
     e->has_real = e->type == TYPE_REAL;
+    e->size = 1;
     for (int k = 0; k < operation[e->op].arity; k++) {
         const struct expr *const a = e->arg[k];
         e->ops |= a->ops;
         e->axes |= a->axes;
         e->effort = a->effort > e->effort ? a->effort : e->effort;
         e->has_real |= a->has_real;
+        e->size = a->size < LARGEST - e->size ? e->size + a->size : LARGEST;
     }
 }
 
@@ -632,13 +640,6 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                                         .name = name_in(m, name)});
 }
 
-/* Returns the name of the integer parameter that e itself reads, without its arguments. Returns NULL if it reads
-   none. */
-static const char *read_here(const struct expr *e)
-{
-    return e->op == EXPR_DRAWN ? e->draw->name : e->name;
-}
-
 bool expr_is_of_ids(enum expr_op op)
 {
     return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID || op == EXPR_ELEMENT;
@@ -647,15 +648,6 @@ bool expr_is_of_ids(enum expr_op op)
 bool expr_is_looked_up(enum expr_op op)
 {
     return expr_is_of_ids(op) || op == EXPR_DRAWN || op == EXPR_RANDOM;
-}
-
-const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
-                             const void *program)
-{
-    if (!e) return NULL;
-    const char *unknown = read_here(e) && !known(program, read_here(e)) ? read_here(e) : NULL;
-    for (int k = 0; k < expr_arity(e->op) && !unknown; k++) unknown = expr_unknown_ids(e->arg[k], known, program);
-    return unknown;
 }
 
 bool expr_integer_only(enum expr_op op, int argument)

@@ -71,6 +71,7 @@ struct expr {
     uint32_t axes;
     enum expr_effort effort;
     bool has_real;
+    int64_t size; /* the number of operations and leaves, each as often as it occurs, at most 2^62 */
 };
 
 /* The memory, axes and expressions that a graph and its loops share. */
@@ -94,6 +95,7 @@ int module_axis(struct module *m, const char *name, enum size_source source, int
 int module_find_axis(const struct module *m, const char *name); /* returns the axis with this name, or -1 */
 bool axis_is_sequence(const struct axis *a);                    /* true for queries and keys, whose loops are tiled */
 bool axis_is_chunks(const struct axis *a);
+bool axis_is_heads(const struct axis *a);   /* true for heads, of queries or keys */
 bool axis_is_number(const struct axis *a);  /* true for numbers of a call, which may be 0 and have no loop (size.def) */
 bool axis_is_counted(const struct axis *a); /* true if the extent does not depend on the problem size */
 /* True for SIZE_CONSTANT and SIZE_ROWS. A tile stores such an axis from index 0 on. If its extent is smaller, the

@@ -2,36 +2,31 @@
    recursion. */
 #include "expr_query.h"
 
-bool expr_any(const struct expr *e, expr_question *ask, const void *of)
+/* The smallest argument is next. So an argument that waits is no smaller than what is visited before it, and the number
+   of those that wait grows only with the logarithm of the size. */
+bool exprs_next(struct exprs *w)
 {
-    if (!e) return false;
+    const int arity = !w->e || w->skip ? 0 : expr_arity(w->e->op), first = w->waiting;
+    const struct expr *const of = w->e;
+    if (!of && w->of) w->wait[w->waiting++] = w->of;
+    w->skip = false;
+    for (int k = 0; k < arity; k++) {
+        int at = first + k;
+        for (; at > first && w->wait[at - 1]->size <= of->arg[k]->size; at--) w->wait[at] = w->wait[at - 1];
+        w->wait[at] = of->arg[k];
+        w->waiting++;
+    }
+    w->e = w->waiting ? w->wait[--w->waiting] : NULL;
+    return w->e != NULL;
+}
+
+const struct expr *expr_find(const struct expr *e, expr_question *ask, void *of)
+{
     const enum answer answer = ask(of, e);
-    for (int k = 0; k < expr_arity(e->op) && answer == ANSWER_ARGUMENTS; k++)
-        if (expr_any(e->arg[k], ask, of)) return true;
-    return answer == ANSWER_YES;
-}
-
-bool expr_all(const struct expr *e, expr_question *ask, const void *of)
-{
-    if (!e) return true;
-    const enum answer answer = ask(of, e);
-    for (int k = 0; k < expr_arity(e->op) && answer == ANSWER_ARGUMENTS; k++)
-        if (!expr_all(e->arg[k], ask, of)) return false;
-    return answer != ANSWER_NO;
-}
-
-void expr_each(const struct expr *e, expr_visit *visit, void *to)
-{
-    if (!e || !visit(to, e)) return;
-    for (int k = 0; k < expr_arity(e->op); k++) expr_each(e->arg[k], visit, to);
-}
-
-uint32_t expr_bits(const struct expr *e, expr_bits_of *bits, const void *of)
-{
-    bool arguments = true;
-    uint32_t all = bits(of, e, &arguments);
-    for (int k = 0; k < expr_arity(e->op) && arguments; k++) all |= expr_bits(e->arg[k], bits, of);
-    return all;
+    const struct expr *found = answer == ANSWER_YES ? e : NULL;
+    for (int k = 0; k < expr_arity(e->op) && answer == ANSWER_ARGUMENTS && !found; k++)
+        found = expr_find(e->arg[k], ask, of);
+    return found;
 }
 
 /* ---- rewriting ---- */
@@ -63,7 +58,7 @@ static const struct expr *replaced(void *of, const struct expr *e)
 {
     const struct replacement *const r = of;
     if (e == r->from) return r->to;
-    return e->id <= r->from->id ? e : NULL; /* an expression is made after its arguments */
+    return e->id <= r->from->id ? e : NULL;
 }
 
 const struct expr *expr_replace(struct module *m, const struct expr *e, const struct expr *from, const struct expr *to)
@@ -84,33 +79,69 @@ const struct expr *expr_bind(struct module *m, const struct expr *e, const struc
 
 /* ---- what is in an expression ---- */
 
+#define OF_IDS \
+    (EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) | EXPR_BIT(EXPR_ELEMENT))
+
 bool expr_reads_ids(const struct expr *e)
 {
-    return expr_has_one(e, EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) |
-                               EXPR_BIT(EXPR_ELEMENT));
+    return expr_has_one(e, OF_IDS);
 }
 
-static enum answer is_part(const void *of, const struct expr *e)
+bool expr_looks_up(const struct expr *e)
 {
-    const struct expr *const part = of;
-    return e == part ? ANSWER_YES : e->id < part->id ? ANSWER_NO : ANSWER_ARGUMENTS;
+    return expr_has_one(e, OF_IDS | EXPR_BIT(EXPR_DRAWN) | EXPR_BIT(EXPR_RANDOM));
 }
 
 bool expr_uses(const struct expr *e, const struct expr *part)
 {
-    return expr_any(e, is_part, part);
-}
-
-static enum answer is_id_along(const void *of, const struct expr *e)
-{
-    const uint32_t *const axes = of;
-    if (!(e->axes & *axes)) return ANSWER_NO;
-    return e->op == EXPR_ID || e->op == EXPR_ELEMENT ? ANSWER_YES : ANSWER_ARGUMENTS;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        if (w.e == part) return true;
+        w.skip = w.e->id < part->id; /* an expression is made after its arguments */
+    }
+    return false;
 }
 
 bool expr_ids_along(const struct expr *e, uint32_t axes)
 {
-    return expr_any(e, is_id_along, &axes);
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = !(w.e->axes & axes);
+        if (!w.skip && (w.e->op == EXPR_ID || w.e->op == EXPR_ELEMENT)) return true;
+    }
+    return false;
+}
+
+/* Returns the name of the integer parameter that e itself reads, without its arguments. Returns NULL if it reads
+   none. */
+static const char *read_here(const struct expr *e)
+{
+    return e->op == EXPR_DRAWN ? e->draw->name : e->name;
+}
+
+const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),
+                             const void *program)
+{
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        if (read_here(w.e) && !known(program, read_here(w.e))) return read_here(w.e);
+    return NULL;
+}
+
+uint32_t expr_operands(const struct expr *e, const struct environment *env)
+{
+    uint32_t bits = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const *const arg = w.e->arg;
+        if (w.e->op == EXPR_OPERAND) bits |= UINT32_C(1) << w.e->integer;
+        w.skip = env && w.e->op == EXPR_SELECT;
+        if (w.skip) bits |= expr_operands(arg[0], env) | expr_operands(arg[expr_eval_int(arg[0], env) ? 1 : 2], env);
+    }
+    return bits;
+}
+
+bool expr_lists_along(const struct expr *e, int axis)
+{
+    for (struct exprs w = {.of = e}; exprs_next(&w) && axis >= 0;)
+        if (w.e->op == EXPR_DRAWN && w.e->draw->name && expr_axes(w.e->arg[0]) >> axis & 1) return true;
+    return false;
 }
 
 /* ---- references ---- */
@@ -147,21 +178,19 @@ bool ref_computes_with(const struct ref *r, int axis)
     return false;
 }
 
-struct along {
-    const struct ref *operand;
-    int axis;
-};
-
-static enum answer runs_along(const void *of, const struct expr *e)
+uint32_t expr_axes_read(const struct expr *e, const struct ref *operand)
 {
-    const struct along *const x = of;
-    if (e->op == EXPR_OPERAND && ref_uses_axis(&x->operand[e->integer], x->axis)) return ANSWER_YES;
-    return e->axes >> x->axis & 1 ? ANSWER_YES : expr_has(e, EXPR_OPERAND) ? ANSWER_ARGUMENTS : ANSWER_NO;
+    uint32_t axes = expr_axes(e);
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        if (w.e->op == EXPR_OPERAND) axes |= ref_axes(&operand[w.e->integer]);
+        w.skip = !expr_has(w.e, EXPR_OPERAND);
+    }
+    return axes;
 }
 
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
 {
-    return expr_any(e, runs_along, &(struct along){operand, axis});
+    return expr_axes_read(e, operand) >> axis & 1;
 }
 
 /* ---- sums, products and linear expressions ---- */

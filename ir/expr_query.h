@@ -4,20 +4,24 @@
 
 #include "expr.h"
 
-/* An answer about one expression. ANSWER_ARGUMENTS: this expression does not decide, ask its arguments. */
+/* A walk through an expression and its parts, each before its arguments, otherwise in no order. Example:
+     for (struct exprs w = {.of = e}; exprs_next(&w);) has |= w.e->op == EXPR_MAX;
+   A walk through NULL has no part. */
+struct exprs {
+    const struct expr *of;
+    const struct expr *e; /* the current part */
+    bool skip;            /* set it to leave out the arguments of the current part */
+    int waiting;
+    const struct expr *wait[96];
+};
+bool exprs_next(struct exprs *w);
+
+/* An answer about one expression. ANSWER_ARGUMENTS: ask its arguments. */
 enum answer { ANSWER_NO, ANSWER_YES, ANSWER_ARGUMENTS };
-typedef enum answer expr_question(const void *of, const struct expr *e);
-/* expr_any returns true if the answer for an expression in e is YES. expr_all returns true if no answer is NO. Without
-   an expression (e is NULL), expr_any returns false and expr_all returns true. */
-bool expr_any(const struct expr *e, expr_question *ask, const void *of);
-bool expr_all(const struct expr *e, expr_question *ask, const void *of);
-/* Visits e, and then the arguments of each expression for which `visit` returns true. */
-typedef bool expr_visit(void *to, const struct expr *e);
-void expr_each(const struct expr *e, expr_visit *visit, void *to);
-/* Returns the union of the bits of the expressions in e, such as axes. If `bits` sets *arguments to false, the
-   arguments of this expression do not count. */
-typedef uint32_t expr_bits_of(const void *of, const struct expr *e, bool *arguments);
-uint32_t expr_bits(const struct expr *e, expr_bits_of *bits, const void *of);
+typedef enum answer expr_question(void *of, const struct expr *e);
+/* Returns the first part of e, from the root and the left, for which the answer is YES. Returns NULL if there is
+   none. */
+const struct expr *expr_find(const struct expr *e, expr_question *ask, void *of);
 /* Return e with other parts, simplified.
    - expr_map asks from the root. `rewrite` returns what replaces an expression, or NULL if only its arguments change.
    - expr_map_up asks from the leaves. `rewrite` gets an expression whose arguments are rewritten. It returns what
@@ -55,11 +59,18 @@ static inline bool expr_takes(const struct expr *e, enum expr_effort effort)
 {
     return e->effort >= effort;
 }
+/* Returns the operands that e reads, as bits. A SELECT reads only one branch at the point `env`, and both if it is
+   NULL. */
+uint32_t expr_operands(const struct expr *e, const struct environment *env);
 bool expr_reads_ids(const struct expr *e);
+bool expr_looks_up(const struct expr *e);                      /* true if expr_is_looked_up holds for a part of e */
 bool expr_uses(const struct expr *e, const struct expr *part); /* true if `part` is in e */
 /* Returns true if an EXPR_ID or EXPR_ELEMENT in e depends on one of the axes, which are bits. */
 bool expr_ids_along(const struct expr *e, uint32_t axes);
-/* Returns true if e depends on the axis, directly or in a subscript of an operand. */
+/* Returns true if a draw in e reads a list that depends on the axis. False if axis is -1. */
+bool expr_lists_along(const struct expr *e, int axis);
+/* Returns the axes on which e depends, directly or in a subscript of an operand, as bits. */
+uint32_t expr_axes_read(const struct expr *e, const struct ref *operand);
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
 
 /* A term of a sum, added or subtracted. */

@@ -85,17 +85,6 @@ static void fail_outside(struct evaluation *e, int number, const struct ref *r)
 
 /* ---- evaluating MAP ---- */
 
-/* Returns true if x at the current point reads an operand whose bit in `bad` is set. A SELECT reads only one branch. */
-static bool reads(const struct expr *x, uint32_t bad, const struct environment *env)
-{
-    if (x->op == EXPR_OPERAND) return bad >> x->integer & 1;
-    if (x->op == EXPR_SELECT)
-        return reads(x->arg[0], bad, env) || reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], bad, env);
-    for (int k = 0; k < expr_arity(x->op); k++)
-        if (reads(x->arg[k], bad, env)) return true;
-    return false;
-}
-
 static void eval_map(struct evaluation *e, int number, double *out)
 {
     const struct value *v = &e->graph->value[number];
@@ -133,7 +122,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
             else
                 operand[k] = e->data[v->operand[k].of][at[k]];
         }
-        if (bad && reads(v->expr, bad, &env)) {
+        if (bad && (expr_operands(v->expr, &env) & bad)) {
             int k = 0;
             while (!(bad >> k & 1)) k++;
             fail_outside(e, number, &v->operand[k]);

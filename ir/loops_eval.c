@@ -222,24 +222,6 @@ static bool next_point(struct machine *e, int rank, const int *axes)
 
 /* ---- running MAP ---- */
 
-/* Returns the operands that x reads at the current point, as bits. A SELECT reads only one branch. */
-static uint32_t reads(const struct expr *x, const struct environment *env)
-{
-    if (x->op == EXPR_OPERAND) return UINT32_C(1) << x->integer;
-    uint32_t bits = 0;
-    if (x->op == EXPR_SELECT)
-        return reads(x->arg[0], env) | reads(expr_eval_int(x->arg[0], env) ? x->arg[1] : x->arg[2], env);
-    for (int k = 0; k < expr_arity(x->op); k++) bits |= reads(x->arg[k], env);
-    return bits;
-}
-
-static uint32_t operands_of(const struct expr *x)
-{
-    uint32_t bits = x->op == EXPR_OPERAND ? UINT32_C(1) << x->integer : 0;
-    for (int k = 0; k < expr_arity(x->op); k++) bits |= operands_of(x->arg[k]);
-    return bits;
-}
-
 static void store(double *to, enum fold fold, double value)
 {
     switch (fold) {
@@ -249,14 +231,6 @@ static void store(double *to, enum fold fold, double value)
     }
 }
 
-/* Adds the operations on reals in x. A SELECT computes both branches, as vectors do. */
-static void add_operations(const struct expr *x, struct executed *to)
-{
-    if (x->type != TYPE_REAL || expr_arity(x->op) == 0) return;
-    *(expr_effort(x->op) == EFFORT_FUNCTION ? &to->functions : &to->scalars) += 1;
-    for (int k = 0; k < expr_arity(x->op); k++) add_operations(x->arg[k], to);
-}
-
 /* Counts what an assignment of MAP s computes at a point. Kernels multiply terms that decay by decays of rows, so the
    exponentials of such terms count nothing (emit/decayed.c). */
 static struct executed operations_of(const struct stmt *s, const struct assign *a)
@@ -264,7 +238,12 @@ static struct executed operations_of(const struct stmt *s, const struct assign *
     struct executed of = {0, 0, 0};
     bool sums = false;
     for (int k = 0; k < s->rank; k++) sums |= a->fold == FOLD_SUM && !(ref_axes(&a->to) >> s->axes[k] & 1);
-    add_operations(a->expr, &of);
+    /* A SELECT computes both branches, as vectors do. */
+    for (struct exprs w = {.of = a->expr}; exprs_next(&w);) {
+        w.skip = w.e->type != TYPE_REAL;
+        if (!w.skip && expr_arity(w.e->op) > 0)
+            *(expr_effort(w.e->op) == EFFORT_FUNCTION ? &of.functions : &of.scalars) += 1;
+    }
     if (sums && s->where && expr_has(a->expr, EXPR_EXP2)) of = (struct executed){0, 0, 0};
     if (sums && of.scalars > 0 && a->expr->op == EXPR_MUL) of.scalars--;
     if (sums)
@@ -285,7 +264,7 @@ static void run_map(struct machine *e, const struct stmt *s)
     for (int k = 0; k < s->operands; k++) in[k] = access_over(e, &s->operand[k], nest);
     for (int k = 0; k < s->assigns; k++) {
         to[k] = access_over(e, &s->assign[k].to, nest);
-        used[k] = operands_of(s->assign[k].expr);
+        used[k] = expr_operands(s->assign[k].expr, NULL);
         if (e->executed) of[k] = operations_of(s, &s->assign[k]);
     }
     do {
@@ -304,7 +283,7 @@ static void run_map(struct machine *e, const struct stmt *s)
                 operand[k] = at < 0 ? unwritten() : in[k].data[at];
                 if (operand[k] != operand[k] && is_unwritten(operand[k])) bad |= UINT32_C(1) << k;
             }
-            if (bad && (bad &= reads(a->expr, &env)))
+            if (bad && (bad &= expr_operands(a->expr, &env)))
                 for (int k = 0; k < s->operands; k++)
                     if (bad >> k & 1) element(e, &in[k], s->rank, s->axes, true);
             double *here = element(e, &to[n], s->rank, s->axes, a->fold != FOLD_SET);

@@ -68,16 +68,18 @@ static bool looked_up(const struct common *x, const struct expr *e)
 /* Returns whether the expression is the same for the queries of all sequences, or is looked up for each row. */
 static bool same_for_all(const struct common *x, const struct expr *e)
 {
-    if (!e || looked_up(x, e)) return true;
-    if (e->op == EXPR_START || e->op == EXPR_ELEMENT || e->op == EXPR_DRAWN || e->name) return false;
-    if (e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI || e->op == EXPR_SIZE) {
-        const enum size_source source = x->m->axis[e->integer].source;
-        return source == SIZE_CONSTANT || source == SIZE_KV_HEADS || source == SIZE_CHUNKS ||
-               (source == SIZE_N_K && e->op != EXPR_SIZE) || (source == SIZE_MEMBERS && e->op == EXPR_SIZE);
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const enum expr_op op = w.e->op;
+        w.skip = looked_up(x, w.e);
+        if (w.skip) continue;
+        if (op == EXPR_START || op == EXPR_ELEMENT || op == EXPR_DRAWN || w.e->name) return false;
+        if (op != EXPR_INDEX && op != EXPR_LO && op != EXPR_HI && op != EXPR_SIZE) continue;
+        const enum size_source source = x->m->axis[w.e->integer].source;
+        if (source != SIZE_CONSTANT && source != SIZE_KV_HEADS && source != SIZE_CHUNKS &&
+            !(source == SIZE_N_K && op != EXPR_SIZE) && !(source == SIZE_MEMBERS && op == EXPR_SIZE))
+            return false;
     }
-    bool same = true;
-    for (int k = 0; k < expr_arity(e->op); k++) same &= same_for_all(x, e->arg[k]);
-    return same;
+    return true;
 }
 
 /* Returns whether a bound of a loop gives the same keys for all queries that come after these keys. */
@@ -129,8 +131,8 @@ static bool same_statements(const struct common *x, const struct stmt *s)
 
 static bool has_looked_up(const struct common *x, const struct expr *e)
 {
-    bool has = e && looked_up(x, e);
-    for (int k = 0; e && k < expr_arity(e->op); k++) has |= has_looked_up(x, e->arg[k]);
+    bool has = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) has |= looked_up(x, w.e);
     return has;
 }
 
@@ -219,12 +221,9 @@ static const struct expr *without_integers(const struct common *x, const struct 
 /* Whether e depends on the head of a row. */
 static bool names_head(const struct common *x, const struct expr *e)
 {
-    bool names = e == x->member;
-    if (e->op == EXPR_INDEX) {
-        const enum size_source source = x->m->axis[e->integer].source;
-        names |= source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS;
-    }
-    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_head(x, e->arg[k]);
+    bool names = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        names |= w.e == x->member || (w.e->op == EXPR_INDEX && axis_is_heads(&x->m->axis[w.e->integer]));
     return names;
 }
 

@@ -90,27 +90,19 @@ static void take_sum(const struct graph *g, const struct roles *roles, const str
     }
 }
 
-/* Whether e, as opposed to a subscript, names a head or their number. */
-static bool names_heads(const struct module *m, const struct expr *e)
+/* Notes whether e, as opposed to a subscript, names a head or a sequence, or their number. */
+static void note_names(const struct module *m, const struct expr *e, struct distances *d)
 {
-    bool names = false;
-    if (!e) return false;
-    if (e->op == EXPR_INDEX || e->op == EXPR_SIZE) {
-        const enum size_source source = m->axis[e->integer].source;
-        names = source == SIZE_HEADS || source == SIZE_KV_HEADS || source == SIZE_MEMBERS;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        if (w.e->op != EXPR_INDEX && w.e->op != EXPR_SIZE) continue;
+        d->names_heads |= axis_is_heads(&m->axis[w.e->integer]);
     }
-    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_heads(m, e->arg[k]);
-    return names;
-}
-
-/* Whether e, as opposed to a subscript, names a sequence. */
-static bool names_sequence(const struct module *m, const struct expr *e)
-{
-    bool names = false;
-    if (!e || e->op == EXPR_START || e->op == EXPR_ID || e->op == EXPR_ELEMENT || e->op == EXPR_DRAWN) return false;
-    if (e->op == EXPR_INDEX || e->op == EXPR_SIZE) names = m->axis[e->integer].source == SIZE_BATCH;
-    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_sequence(m, e->arg[k]);
-    return names;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const enum expr_op op = w.e->op;
+        w.skip = op == EXPR_START || op == EXPR_ID || op == EXPR_ELEMENT || op == EXPR_DRAWN;
+        if (op != EXPR_INDEX && op != EXPR_SIZE) continue;
+        d->names_sequences |= m->axis[w.e->integer].source == SIZE_BATCH;
+    }
 }
 
 struct distances distances_of(const struct graph *g, int64_t open_keys, bool rotations)
@@ -124,8 +116,8 @@ struct distances distances_of(const struct graph *g, int64_t open_keys, bool rot
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, open_keys, &d);
-        d.names_heads |= names_heads(g->module, value->expr) || names_heads(g->module, value->where);
-        d.names_sequences |= names_sequence(g->module, value->expr) || names_sequence(g->module, value->where);
+        note_names(g->module, value->expr, &d);
+        note_names(g->module, value->where, &d);
     }
     for (int64_t by = 1; by < 64 && !d.period; by++)
         if (moves_together(g, by, rotations)) d.period = by;

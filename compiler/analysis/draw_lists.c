@@ -16,12 +16,11 @@ bool draw_same_lists(const struct expr *a, const struct expr *b)
 
 static void collect_expr(const struct expr *e, struct drawn_list *list)
 {
-    if (!e) return;
-    for (int k = 0; k < expr_arity(e->op); k++) collect_expr(e->arg[k], list);
-    if (e->op != EXPR_DRAWN) return;
-    for (int k = 0; k < list->count; k++)
-        if (draw_same_lists(list->e[k], e)) return;
-    if (list->count < MAX_DRAWN) list->e[list->count++] = e;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        bool known = w.e->op != EXPR_DRAWN;
+        for (int k = 0; k < list->count && !known; k++) known = draw_same_lists(list->e[k], w.e);
+        if (!known && list->count < MAX_DRAWN) list->e[list->count++] = w.e;
+    }
 }
 
 void draw_lists(const struct stmt *s, struct drawn_list *list)

@@ -277,23 +277,16 @@ static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const 
     }
 }
 
-/* Whether e compares elements of the integer parameter. */
-static bool compares(const struct expr *e, const char *name)
+/* Whether a region reads elements of the integer parameter. `compared`: two elements with each other. */
+static bool read_in_region(const struct graph *g, const char *name, bool compared)
 {
-    const struct expr *const a = e->arg[0], *const b = e->arg[1];
-    if (e->op == EXPR_EQ && a->op == EXPR_ID && b->op == EXPR_ID && strcmp(a->name, name) == 0 &&
-        strcmp(b->name, name) == 0)
-        return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (compares(e->arg[k], name)) return true;
-    return false;
-}
-
-static bool is_read(const struct expr *e, const char *name)
-{
-    if (e->op == EXPR_ID && strcmp(e->name, name) == 0) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (is_read(e->arg[k], name)) return true;
+    for (int v = 0; v < g->values; v++)
+        for (struct exprs w = {.of = g->value[v].where}; exprs_next(&w);) {
+            const struct expr *const a = compared ? w.e->arg[0] : w.e, *const b = compared ? w.e->arg[1] : w.e;
+            if ((!compared || w.e->op == EXPR_EQ) && a->op == EXPR_ID && b->op == EXPR_ID &&
+                strcmp(a->name, name) == 0 && strcmp(b->name, name) == 0)
+                return true;
+        }
     return false;
 }
 
@@ -305,9 +298,7 @@ static bool is_tiled(const struct graph *g, const struct value *param)
         const enum size_source source = g->module->axis[param->axes[k]].source;
         if (source != SIZE_N_Q && source != SIZE_N_K) return false;
     }
-    for (int v = 0; v < g->values; v++)
-        if (g->value[v].where && is_read(g->value[v].where, param->name)) return true;
-    return false;
+    return read_in_region(g, param->name, false);
 }
 
 /* Returns whether calls treat the array like one of `arrays:`. In a spec that decodes, they also do so for `document`:
@@ -320,10 +311,7 @@ static bool like_declared(const struct spec *spec, const char *name)
 
 static bool compares_ids(const struct graph *g, const struct value *param)
 {
-    if (!graph_numbers_keys(g, param)) return false;
-    for (int v = 0; v < g->values; v++)
-        if (g->value[v].where && compares(g->value[v].where, param->name)) return true;
-    return false;
+    return graph_numbers_keys(g, param) && read_in_region(g, param->name, true);
 }
 
 /* Whether only the terms of prefix sums read the parameter with value number `param`. */

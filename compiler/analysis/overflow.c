@@ -33,24 +33,18 @@ static const struct expr *exponent_of(const struct expr *e)
     return one ? e->arg[0] : e->op == EXPR_POW ? e->arg[1] : NULL;
 }
 
-static bool has_loose_exponential(const struct graph *g, const struct value *v, const struct expr *e)
-{
-    const struct expr *exponent = exponent_of(e);
-    if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(expr_range(exponent, NULL).high) &&
-        !is_maximum(g, v, exponent) && !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
-        return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (has_loose_exponential(g, v, e->arg[k])) return true;
-    return false;
-}
-
 /* Whether a compilation has an unbounded exponent from which no maximum is subtracted. */
 static bool any_loose(const struct compilation *const *compilation, int compilations)
 {
     for (int c = 0; c < compilations; c++) {
         const struct graph *g = compilation[c]->graph;
-        for (int v = 0; v < g->values; v++)
-            if (g->value[v].op == GRAPH_MAP && has_loose_exponential(g, &g->value[v], g->value[v].expr)) return true;
+        for (const struct value *v = g->value; v < g->value + g->values; v++)
+            for (struct exprs w = {.of = v->op == GRAPH_MAP ? v->expr : NULL}; exprs_next(&w);) {
+                const struct expr *const exponent = exponent_of(w.e);
+                if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(expr_range(exponent, NULL).high) &&
+                    !is_maximum(g, v, exponent) && !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
+                    return true;
+            }
     }
     return false;
 }
@@ -123,12 +117,13 @@ static bool is_factor(const struct expr *e, const struct expr *factor)
    denominator cannot. `s`: the range of the operands. */
 static bool is_exposed(const struct expr *e, const struct expr *x, struct expr_range s, double largest)
 {
-    if (e == x) return true;
-    const struct expr_range range = expr_range_where(e, s);
-    if (range.low >= -largest && range.high <= largest) return false;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        if (k == 1 && e->op == EXPR_DIV && expr_range_where(e->arg[1], s).low > 0) continue;
-        if (is_exposed(e->arg[k], x, s, largest)) return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr_range range = expr_range_where(w.e, s);
+        if (w.e == x) return true;
+        w.skip = range.low >= -largest && range.high <= largest;
+        if (w.skip || w.e->op != EXPR_DIV || expr_range_where(w.e->arg[1], s).low <= 0) continue;
+        w.skip = true;
+        if (is_exposed(w.e->arg[0], x, s, largest)) return true;
     }
     return false;
 }

@@ -10,12 +10,6 @@ bool array_in_pages(const struct loops *l, const struct array *a)
     return keys && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM);
 }
 
-/* Returns whether the axis counts heads. A tile has the rows of one head. */
-static bool is_of_heads(const struct axis *axis)
-{
-    return axis->source == SIZE_HEADS || axis->source == SIZE_KV_HEADS || axis->source == SIZE_MEMBERS;
-}
-
 /* Returns whether the reference has the keys of the loop's current range, or a single one of them, for the current
  * head. */
 static bool in_range(const struct loops *l, const struct ref *r, int loop)
@@ -23,7 +17,7 @@ static bool in_range(const struct loops *l, const struct ref *r, int loop)
     const struct array *const a = &l->array[r->of];
     bool in = true;
     for (int k = 0; k < a->rank; k++) {
-        if (is_of_heads(&l->module->axis[a->axes[k]])) in &= ref_axis(r, k) == a->axes[k];
+        if (axis_is_heads(&l->module->axis[a->axes[k]])) in &= ref_axis(r, k) == a->axes[k];
         if (l->module->axis[a->axes[k]].source != SIZE_N_K) continue;
         in &= loop >= 0 &&
               (r->sub[k] == expr_leaf(l->module, EXPR_INDEX, loop) || r->sub[k] == expr_leaf(l->module, EXPR_LO, loop));

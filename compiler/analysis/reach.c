@@ -57,21 +57,21 @@ bool looks_ahead(const struct graph *g)
 
 /* ---- the length of a sequence ---- */
 
-/* Returns e with the query's index in place of its position. In a state, no query is after the last key, so a
-   position that is limited to the keys is the position itself. */
-static const struct expr *with_query(struct module *m, const struct expr *e, const struct roles *roles)
+/* The query's index and position, and the last key. In a state, no query is after the last key. */
+struct in_state {
+    struct module *m;
+    const struct expr *query, *position, *last;
+};
+
+/* Replaces the query's position by its index. A position that is limited to the keys is the position itself. */
+static const struct expr *of_query(void *of, const struct expr *e)
 {
-    const struct expr *const query = expr_leaf(m, EXPR_INDEX, roles->lane),
-                             *const position = expr_query_position(m, roles->lane, roles->stream),
-                             *const last = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles->stream),
-                                                     expr_int(m, 1), NULL),
-                             *arg[3] = {NULL, NULL, NULL};
+    const struct in_state *const x = of;
     int64_t ahead;
-    if (e == position) return query;
-    if (e->op == EXPR_MIN && e->arg[1] == last && known_difference(m, e->arg[0], position, &ahead) && ahead <= 0)
-        return with_query(m, e->arg[0], roles);
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_query(m, e->arg[k], roles);
-    return expr_with_args(m, e, arg);
+    if (e == x->position) return x->query;
+    const bool limited = e->op == EXPR_MIN && e->arg[1] == x->last &&
+                         known_difference(x->m, e->arg[0], x->position, &ahead) && ahead <= 0;
+    return limited ? expr_map(x->m, e->arg[0], of_query, of) : NULL;
 }
 
 static bool has_size(const struct module *m, const struct expr *e);
@@ -87,12 +87,19 @@ static bool has_size_in_row(const struct module *m, const struct expr *e)
 
 static bool has_size(const struct module *m, const struct expr *e)
 {
-    bool has = e->op == EXPR_SIZE && axis_is_sequence(&m->axis[e->integer]);
-    if (e->op == EXPR_ID || e->op == EXPR_ELEMENT) return has_size_in_row(m, e->arg[0]) || has_size(m, e->arg[1]);
-    const bool upto = e->op == EXPR_DRAWN &&
-                      e->draw->upto; /* the number of blocks is the last operand, which draws with `upto` do not use */
-    for (int k = 0; k < expr_arity(e->op) - upto && !has; k++) has = has_size(m, e->arg[k]);
-    return has;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool read = w.e->op == EXPR_ID || w.e->op == EXPR_ELEMENT;
+        if (w.e->op == EXPR_SIZE && axis_is_sequence(&m->axis[w.e->integer])) return true;
+        /* the last operand of a draw is the number of blocks, which draws with `upto` do not use */
+        w.skip = read || (w.e->op == EXPR_DRAWN && w.e->draw->upto);
+        if (w.skip && ((read ? has_size_in_row : has_size)(m, w.e->arg[0]) || has_size(m, w.e->arg[1]))) return true;
+    }
+    return false;
+}
+
+static bool depends(struct in_state *x, const struct expr *e)
+{
+    return e && has_size(x->m, expr_map(x->m, e, of_query, x));
 }
 
 bool depends_on_length(const struct graph *g)
@@ -100,16 +107,15 @@ bool depends_on_length(const struct graph *g)
     struct module *const m = g->module;
     struct roles roles;
     if (roles_of(g, 0, &roles)) return true;
-    bool depends = false;
-    for (int v = 0; v < g->values && !depends; v++) {
-        const struct value *const value = &g->value[v];
-        for (int k = 0; k < value->operands; k++)
-            for (int s = 0; s < value->operand[k].rank; s++)
-                depends |= has_size(m, with_query(m, value->operand[k].sub[s], &roles));
-        if (value->expr) depends |= has_size(m, with_query(m, value->expr, &roles));
-        if (value->where) depends |= has_size(m, with_query(m, value->where, &roles));
+    struct in_state x = {m, expr_leaf(m, EXPR_INDEX, roles.lane), expr_query_position(m, roles.lane, roles.stream),
+                         expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream), expr_int(m, 1), NULL)};
+    for (const struct value *v = g->value; v < g->value + g->values; v++) {
+        for (int k = 0; k < v->operands; k++)
+            for (int s = 0; s < v->operand[k].rank; s++)
+                if (depends(&x, v->operand[k].sub[s])) return true;
+        if (depends(&x, v->expr) || depends(&x, v->where)) return true;
     }
-    return depends;
+    return false;
 }
 
 /* ---- keys before the query ---- */

@@ -71,20 +71,12 @@ static bool constant_gap(const struct piece *p, const struct piece *q, int64_t *
     return true;
 }
 
-/* Returns `room` minus the number of operations in e, perhaps negative. */
-static int room_after(const struct expr *e, int room)
-{
-    room--;
-    for (int k = 0; k < expr_arity(e->op) && room >= 0; k++) room = room_after(e->arg[k], room);
-    return room;
-}
-
 /* Returns the outer bound of a and b: the smaller for EXPR_MIN, the larger for EXPR_MAX. For EXPR_OR, returns a ||
    b. Returns NULL if one is NULL or too long. */
 static const struct expr *outer(const struct solver *s, enum expr_op op, const struct expr *a, const struct expr *b)
 {
     int64_t more;
-    if (!a || !b || room_after(a, MAX_OPERATIONS) < 0 || room_after(b, MAX_OPERATIONS) < 0) return NULL;
+    if (!a || !b || a->size > MAX_OPERATIONS || b->size > MAX_OPERATIONS) return NULL;
     if ((op == EXPR_MIN || op == EXPR_MAX) && known_difference(s->m, a, b, &more))
         return (more < 0) == (op == EXPR_MIN) ? a : b;
     return combine(s->m, op, a, b);
@@ -114,7 +106,7 @@ static bool absorbs_conditional(const struct solver *s, struct piece *p, const s
         end = always->to ? always->to : size;
         both = sometimes->to ? outer(s, EXPR_MAX, end, sometimes->to) : size;
     }
-    if (!both || room_after(sometimes->when, MAX_OPERATIONS) < 0) return false;
+    if (!both || sometimes->when->size > MAX_OPERATIONS) return false;
     *(p->to == q->to ? &made.from : &made.to) = expr_make(m, EXPR_SELECT, sometimes->when, both, end);
     *p = made;
     return true;
@@ -330,38 +322,37 @@ static struct set compare(const struct solver *s, const struct expr *less, const
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated);
 
-/* Returns a subexpression of e with two values, such as a SELECT, MIN or ABS, or NULL. Its value is *one if
- *condition holds, otherwise *other. */
-static const struct expr *find_choice(const struct solver *s, const struct expr *e, const struct expr **condition,
-                                      const struct expr **one, const struct expr **other)
+/* A choice between two values, such as a SELECT, MIN or ABS: its value is `one` if `condition` holds, otherwise
+   `other`. */
+struct choice {
+    const struct solver *s;
+    const struct expr *condition, *one, *other;
+};
+
+static enum answer is_choice(void *of, const struct expr *e)
 {
-    struct module *m = s->m;
+    struct choice *const x = of;
+    struct module *m = x->s->m;
     const struct expr *a = e->arg[0], *b = e->arg[1], *zero = expr_int(m, 0);
-    if (e->type == TYPE_REAL) return NULL;
-    if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(s, e) && expr_extreme(m, e, false) &&
+    if (e->type == TYPE_REAL) return ANSWER_NO;
+    if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && !has_axis(x->s, e) && expr_extreme(m, e, false) &&
         expr_extreme(m, e, true))
-        return NULL; /* no choice is needed, because bounds of e are known */
-    bool choice = expr_axes(e) != 0;
+        return ANSWER_NO; /* no choice is needed, because bounds of e are known */
     if (e->op == EXPR_SELECT)
-        *condition = a, *one = b, *other = e->arg[2];
+        *x = (struct choice){x->s, a, b, e->arg[2]};
     else if (e->op == EXPR_MIN || e->op == EXPR_MAX)
-        *condition = expr_make(m, EXPR_LE, a, b, NULL), *one = e->op == EXPR_MIN ? a : b,
-        *other = e->op == EXPR_MIN ? b : a;
+        *x = (struct choice){x->s, expr_make(m, EXPR_LE, a, b, NULL), e->op == EXPR_MIN ? a : b,
+                             e->op == EXPR_MIN ? b : a};
     else if (e->op == EXPR_DIV && a->op == EXPR_MAX && a->arg[1] == zero && b->op == EXPR_INT && b->integer > 0)
-        *condition = expr_make(m, EXPR_LE, zero, a->arg[0], NULL), *one = floor_divide(m, a->arg[0], b->integer),
-        *other = zero;
+        *x = (struct choice){x->s, expr_make(m, EXPR_LE, zero, a->arg[0], NULL), floor_divide(m, a->arg[0], b->integer),
+                             zero};
     else if (e->op == EXPR_ABS)
-        *condition = expr_make(m, EXPR_LE, zero, a, NULL), *one = a, *other = expr_make(m, EXPR_NEG, a, NULL, NULL);
+        *x = (struct choice){x->s, expr_make(m, EXPR_LE, zero, a, NULL), a, expr_make(m, EXPR_NEG, a, NULL, NULL)};
     else if (e->type == TYPE_BOOL)
-        *condition = e, *one = expr_int(m, 1), *other = zero;
+        *x = (struct choice){x->s, e, expr_int(m, 1), zero};
     else
-        choice = false;
-    if (choice) return e;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *found = find_choice(s, e->arg[k], condition, one, other);
-        if (found) return found;
-    }
-    return NULL;
+        return ANSWER_ARGUMENTS;
+    return expr_axes(e) ? ANSWER_YES : ANSWER_ARGUMENTS;
 }
 
 /* Compares bounds of both sides over the current ranges, such as the smallest id of some positions. The result is
@@ -375,29 +366,29 @@ static struct set compare_ends(const struct solver *s, const struct expr *less, 
 
 static bool divides_by_zero(const struct expr *e)
 {
-    if ((e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD) && e->arg[1]->op == EXPR_INT &&
-        !e->arg[1]->integer)
-        return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (divides_by_zero(e->arg[k])) return true;
-    return false;
+    bool divides = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        divides |= (w.e->op == EXPR_DIV || w.e->op == EXPR_MOD || w.e->op == EXPR_FLOORMOD) &&
+                   w.e->arg[1]->op == EXPR_INT && !w.e->arg[1]->integer;
+    return divides;
 }
 
 static struct set solve_comparison(struct solver *s, const struct expr *e, bool negated)
 {
     struct module *m = s->m;
-    const struct expr *a = e->arg[0], *b = e->arg[1], *condition, *one, *other, *choice = NULL;
+    const struct expr *a = e->arg[0], *b = e->arg[1], *choice = NULL;
+    struct choice found = {.s = s};
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
     /* The replacement of a choice can make a divisor 0. A SELECT excludes this case. */
     if (divides_by_zero(e)) return nothing();
     bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
-    for (int k = 0; k < 2 && !choice && !ends; k++) choice = find_choice(s, e->arg[k], &condition, &one, &other);
+    for (int k = 0; k < 2 && !choice && !ends; k++) choice = expr_find(e->arg[k], is_choice, &found);
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
         s->splits++;
-        struct set first = solve(s, expr_replace(m, e, choice, one), negated),
-                   second = solve(s, expr_replace(m, e, choice, other), negated);
-        struct set holds = solve(s, condition, false), fails = solve(s, condition, true);
+        struct set first = solve(s, expr_replace(m, e, choice, found.one), negated),
+                   second = solve(s, expr_replace(m, e, choice, found.other), negated);
+        struct set holds = solve(s, found.condition, false), fails = solve(s, found.condition, true);
         first = intersect(s, &holds, &first);
         second = intersect(s, &fails, &second);
         s->splits--;
@@ -471,22 +462,14 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
     }
 }
 
-/* Whether the lists that e reads depend on the axis. */
-static bool lists_vary(const struct solver *s, const struct expr *e)
-{
-    if (e->op == EXPR_DRAWN && e->draw->name && has_axis(s, e->arg[0])) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (lists_vary(s, e->arg[k])) return true;
-    return false;
-}
-
 /* Returns the conditions of the region whose ids or lists of blocks vary along the solver's axis. region_ranges
    handles the other conditions. */
 static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
-    if (region->op != EXPR_AND)
-        return expr_ids_along(region, UINT32_C(1) << s->axis) || lists_vary(s, region) ? region : expr_int(s->m, 1);
-    return expr_make(s->m, EXPR_AND, with_ids(s, region->arg[0]), with_ids(s, region->arg[1]), NULL);
+    if (region->op == EXPR_AND)
+        return expr_make(s->m, EXPR_AND, with_ids(s, region->arg[0]), with_ids(s, region->arg[1]), NULL);
+    return expr_ids_along(region, UINT32_C(1) << s->axis) || expr_lists_along(region, s->axis) ? region
+                                                                                               : expr_int(s->m, 1);
 }
 
 const struct expr *region_reached(struct module *m, const struct expr *region, int axis)

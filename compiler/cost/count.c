@@ -143,13 +143,14 @@ static const struct expr *both(const struct counter *x, const struct expr *a, co
    its operands only where the condition selects it. */
 static void need_operands(struct counter *x, const struct value *v, const struct expr *e, const struct expr *where)
 {
-    if (e->op == EXPR_OPERAND) need(x, v->operand[e->integer].of, where);
-    if (e->op == EXPR_SELECT && !expr_has(e->arg[0], EXPR_OPERAND) && e->arg[0]->type == TYPE_BOOL) {
-        need_operands(x, v, e->arg[1], both(x, where, e->arg[0]));
-        need_operands(x, v, e->arg[2], both(x, where, expr_make(x->m, EXPR_NOT, e->arg[0], NULL, NULL)));
-        return;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const *const arg = w.e->arg;
+        if (w.e->op == EXPR_OPERAND) need(x, v->operand[w.e->integer].of, where);
+        w.skip = w.e->op == EXPR_SELECT && !expr_has(arg[0], EXPR_OPERAND) && arg[0]->type == TYPE_BOOL;
+        if (!w.skip) continue;
+        need_operands(x, v, arg[1], both(x, where, arg[0]));
+        need_operands(x, v, arg[2], both(x, where, expr_make(x->m, EXPR_NOT, arg[0], NULL, NULL)));
     }
-    for (int k = 0; k < expr_arity(e->op); k++) need_operands(x, v, e->arg[k], where);
 }
 
 /* Whether the value is a state: a sum over keys without an axis of queries. */
@@ -177,13 +178,14 @@ static void find_needed(struct counter *x)
 /* ---- how many points a region has ---- */
 
 struct row {
+    struct module *m;
     int64_t index[MAX_AXES], lo[MAX_AXES], hi[MAX_AXES];
     struct environment env;
 };
 
 static struct row *row_start(struct counter *x, struct row *r)
 {
-    *r = (struct row){0};
+    *r = (struct row){.m = x->m};
     for (int a = 0; a < x->m->axes; a++) r->hi[a] = 1;
     r->env = (struct environment){.index = r->index, .size = x->extent, .lo = r->lo, .hi = r->hi, .ids = &x->ids};
     return r;
@@ -304,30 +306,31 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
 /* Whether e reads ids only at the key, or at positions independent of the key. */
 static bool ids_are_plain(const struct counter *x, const struct expr *e)
 {
-    if (e->op == EXPR_ID)
-        return e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) || !(expr_axes(e->arg[1]) >> x->key & 1);
     bool plain = true;
-    for (int k = 0; k < expr_arity(e->op); k++) plain &= ids_are_plain(x, e->arg[k]);
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_ID;
+        plain &= !w.skip || w.e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) ||
+                 !(expr_axes(w.e->arg[1]) >> x->key & 1);
+    }
     return plain;
 }
 
-/* Returns e with each id replaced by its value for the row's query and key. */
-static const struct expr *with_ids(const struct counter *x, const struct expr *e, const struct row *r)
+/* Replaces an id by its value for the row's query and key. */
+static const struct expr *id_of_row(void *of, const struct expr *e)
 {
-    if (!expr_reads_ids(e)) return e;
-    if (e->op == EXPR_ID) return expr_int(x->m, expr_eval_int(e, &r->env));
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_ids(x, e->arg[k], r);
-    return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
+    const struct row *const r = of;
+    return e->op == EXPR_ID ? expr_int(r->m, expr_eval_int(e, &r->env)) : expr_reads_ids(e) ? NULL : e;
 }
 
 /* Returns a hash of all ids in e at positions independent of the key. The documents that the row's query sees depend
    on these ids. */
-static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r, uint64_t hash)
+static uint64_t ids_of_row(const struct counter *x, const struct expr *e, const struct row *r)
 {
-    if (e->op == EXPR_ID && !(expr_axes(e->arg[1]) >> x->key & 1))
-        return (hash ^ (uint64_t)expr_eval_int(e, &r->env)) * UINT64_C(0x9E3779B97F4A7C15);
-    for (int k = 0; k < expr_arity(e->op); k++) hash = ids_of_row(x, e->arg[k], r, hash);
+    uint64_t hash = 1;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_ID && !(expr_axes(w.e->arg[1]) >> x->key & 1);
+        if (w.skip) hash = (hash ^ (uint64_t)expr_eval_int(w.e, &r->env)) * UINT64_C(0x9E3779B97F4A7C15);
+    }
     return hash;
 }
 
@@ -353,13 +356,13 @@ static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct
                              int64_t *tests)
 {
     const int64_t keys = x->size->n_k, document = x->document, runs = (keys - 1) / document + 1;
-    const uint64_t now = ids_of_row(x, where, r, 1);
+    const uint64_t now = ids_of_row(x, where, r);
     const bool same = b->begun && now == b->ids;
     if (!same) b->found = 0;
     for (int64_t run = 0; run < runs && !same; run++) {
         int k = 0;
         row_set(r, x->key, run * document);
-        const struct expr *here = with_ids(x, where, r);
+        const struct expr *here = expr_map(x->m, where, id_of_row, r);
         if (here->op == EXPR_INT && !here->integer) continue;
         while (k < b->known && b->solved[k].where != here) k++;
         if (k == (int)(sizeof b->solved / sizeof *b->solved)) return -1;
@@ -407,10 +410,12 @@ static double pairs_with_ids(struct counter *x, const struct expr *where, struct
 
 uint32_t axes_beside_ids(const struct expr *e)
 {
-    /* The estimate assumes the default positions, which are equal for all batch entries. */
-    if (e->op == EXPR_ID || e->op == EXPR_START) return axes_beside_ids(e->arg[1]);
-    uint32_t axes = e->op == EXPR_INDEX ? UINT32_C(1) << e->integer : 0;
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_beside_ids(e->arg[k]);
+    uint32_t axes = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        /* The estimate assumes the default positions, which are equal for all batch entries. */
+        w.skip = w.e->op == EXPR_ID || w.e->op == EXPR_START;
+        axes |= w.skip ? axes_beside_ids(w.e->arg[1]) : w.e->op == EXPR_INDEX ? expr_axes(w.e) : 0;
+    }
     return axes;
 }
 
@@ -476,8 +481,8 @@ static double keys_of(struct counter *x, const struct expr *where)
 
 static int operations(const struct expr *e)
 {
-    int count = expr_arity(e->op) > 0;
-    for (int k = 0; k < expr_arity(e->op); k++) count += operations(e->arg[k]);
+    int count = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) count += expr_arity(w.e->op) > 0;
     return count;
 }
 

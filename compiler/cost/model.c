@@ -19,10 +19,14 @@ struct rates nominal_rates(const struct target *t, enum dtype dtype)
 
 static double map_cost(const struct expr *e)
 {
-    if (e->type != TYPE_REAL) return expr_has(e, EXPR_RANDOM) ? RANDOM_COST : 0;
-    if (expr_arity(e->op) == 0) return 0;
-    double cost = expr_effort(e->op) == EFFORT_FUNCTION ? FUNCTION_COST : MAP_COST;
-    for (int k = 0; k < expr_arity(e->op); k++) cost += map_cost(e->arg[k]);
+    double cost = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->type != TYPE_REAL;
+        if (w.skip)
+            cost += expr_has(w.e, EXPR_RANDOM) ? RANDOM_COST : 0;
+        else if (expr_arity(w.e->op) > 0)
+            cost += expr_effort(w.e->op) == EFFORT_FUNCTION ? FUNCTION_COST : MAP_COST;
+    }
     return cost;
 }
 

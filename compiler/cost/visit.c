@@ -154,23 +154,17 @@ static int64_t queries_using(struct walk *w, const struct stmt *tiles)
 /* Returns the operations of an expression of reals. Conditions and subscripts count nothing, except random numbers. */
 static struct operations operations_of(struct walk *w, const struct expr *e)
 {
-    struct operations *const known = &w->of_expr[e->id];
-    if (known->known) return *known;
-    struct operations sum = {.known = true};
-    if (e->type != TYPE_REAL) {
-        sum.randoms = expr_has(e, EXPR_RANDOM);
-    } else if (expr_arity(e->op) > 0) {
-        const bool function = expr_effort(e->op) == EFFORT_FUNCTION;
-        sum.scalars = !function;
-        sum.functions = function;
-        for (int k = 0; k < expr_arity(e->op); k++) {
-            const struct operations of = operations_of(w, e->arg[k]);
-            sum.scalars += of.scalars;
-            sum.functions += of.functions;
-            sum.randoms += of.randoms;
-        }
+    struct operations *const sum = &w->of_expr[e->id];
+    for (struct exprs p = {.of = sum->known ? NULL : e}; exprs_next(&p);) {
+        const bool function = expr_effort(p.e->op) == EFFORT_FUNCTION;
+        p.skip = p.e->type != TYPE_REAL;
+        if (p.skip)
+            sum->randoms += expr_has(p.e, EXPR_RANDOM);
+        else if (expr_arity(p.e->op) > 0)
+            *(function ? &sum->functions : &sum->scalars) += 1;
     }
-    return *known = sum;
+    sum->known = true;
+    return *sum;
 }
 
 static double count_of(const struct walk *w, int axis)
@@ -290,11 +284,14 @@ static void add_statement(struct walk *w, const struct stmt *s, double weight)
 /* Returns the axes whose index or current range is in e. */
 static uint32_t axes_named(const struct expr *e)
 {
-    if (!e) return 0;
-    /* The first argument of these operations is a sequence. All sequences are alike here. */
-    const bool ids = e->op == EXPR_ID || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_START;
-    uint32_t axes = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
-    for (int k = ids; k < expr_arity(e->op); k++) axes |= axes_named(e->arg[k]);
+    uint32_t axes = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const enum expr_op op = w.e->op;
+        if (op == EXPR_INDEX || op == EXPR_LO || op == EXPR_HI) axes |= UINT32_C(1) << w.e->integer;
+        /* The first argument of these operations is a sequence. All sequences are alike here. */
+        w.skip = op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_START;
+        if (w.skip) axes |= axes_named(w.e->arg[1]) | axes_named(w.e->arg[2]);
+    }
     return axes;
 }
 

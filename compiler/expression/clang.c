@@ -233,14 +233,6 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
 
-/* Counts the nodes in e, up to `max`. Shared nodes count each time they occur. */
-static int nodes(const struct expr *e, int max)
-{
-    int count = 1;
-    for (int k = 0; k < expr_arity(e->op) && count <= max; k++) count += nodes(e->arg[k], max - count);
-    return count;
-}
-
 /* Checks a translated expression. A constant must be finite, and e must not have too many nodes. */
 static struct typed finish(const struct lowering *x, CXCursor at, const struct expr *e, bool real)
 {
@@ -248,7 +240,7 @@ static struct typed finish(const struct lowering *x, CXCursor at, const struct e
         expression_error(x->r, begin_of(x, at), "this constant is %s", isnan(e->real) ? "not a number" : "infinite");
         return nothing;
     }
-    if (nodes(e, EXPRESSION_MAX_NODES) > EXPRESSION_MAX_NODES) {
+    if (e->size > EXPRESSION_MAX_NODES) {
         expression_error(x->r, begin_of(x, at), "written out, the expression has more than %d operations",
                          EXPRESSION_MAX_NODES);
         return nothing;
@@ -737,8 +729,8 @@ static bool find_value(const struct expression_reader *r, CXTranslationUnit unit
 
 static bool has_infinity(const struct expr *e)
 {
-    bool has = e->op == EXPR_REAL && isinf(e->real);
-    for (int k = 0; k < expr_arity(e->op); k++) has |= has_infinity(e->arg[k]);
+    bool has = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) has |= w.e->op == EXPR_REAL && isinf(w.e->real);
     return has;
 }
 

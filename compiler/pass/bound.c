@@ -141,9 +141,11 @@ static uint32_t single_around(const struct stmts *w)
 /* Whether e depends on the current ranges inside a sequence. */
 static bool varies(const struct expr *e)
 {
-    bool any = e->op == EXPR_LO || e->op == EXPR_HI || e->op == EXPR_INDEX;
-    for (int k = 0; k < expr_arity(e->op) && e->op != EXPR_START; k++) any |= varies(e->arg[k]);
-    return any;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        if (w.e->op == EXPR_LO || w.e->op == EXPR_HI || w.e->op == EXPR_INDEX) return true;
+        w.skip = w.e->op == EXPR_START;
+    }
+    return false;
 }
 
 /* Makes the loop over windows skip the first chunks if no query sees their keys. */

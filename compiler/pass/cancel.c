@@ -10,13 +10,15 @@
    the nest of s. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
-    if (e->op == EXPR_OPERAND || (e->op == EXPR_REAL && !(fabs(e->real) < 1e20))) return false;
-    bool inside = false;
-    for (int k = 0; k < s->rank; k++) inside |= (expr_axes(e) >> s->axes[k] & 1) != 0;
-    if (inside && expr_effort(e->op) > EFFORT_SIMPLE) return false;
-    *changes |= inside;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!of_positions(s, e->arg[k], changes)) return false;
+    uint32_t nest = 0;
+    for (int k = 0; k < s->rank; k++) nest |= UINT32_C(1) << s->axes[k];
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool inside = (expr_axes(w.e) & nest) != 0;
+        if (w.e->op == EXPR_OPERAND || (w.e->op == EXPR_REAL && !(fabs(w.e->real) < 1e20)) ||
+            (inside && expr_effort(w.e->op) > EFFORT_SIMPLE))
+            return false;
+        *changes |= inside;
+    }
     return true;
 }
 
@@ -49,18 +51,19 @@ static int operand_of(const struct stmt *s, const struct ref *to)
     return -1;
 }
 
-/* Returns e with `leaf` replaced by leaf + positions. leaf - m becomes leaf + (positions - m), so large terms
-   cancel first. */
-static const struct expr *with_positions(struct module *m, const struct expr *e, const struct expr *leaf,
-                                         const struct expr *positions)
+/* Replaces `leaf` by leaf + positions. leaf - m becomes leaf + (positions - m), so large terms cancel first. */
+struct moved {
+    struct module *m;
+    const struct expr *leaf, *positions;
+};
+
+static const struct expr *with_positions(void *of, const struct expr *e)
 {
-    if (e == leaf) return expr_make(m, EXPR_ADD, leaf, positions, NULL);
-    if (!expr_uses(e, leaf)) return e;
-    if (e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf))
-        return expr_make(m, EXPR_ADD, leaf, expr_make(m, EXPR_SUB, positions, e->arg[1], NULL), NULL);
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_positions(m, e->arg[k], leaf, positions);
-    return expr_with_args(m, e, arg);
+    const struct moved *const x = of;
+    if (e == x->leaf) return expr_make(x->m, EXPR_ADD, e, x->positions, NULL);
+    if (!expr_uses(e, x->leaf)) return e;
+    if (e->op != EXPR_SUB || e->arg[0] != x->leaf || expr_uses(e->arg[1], x->leaf)) return NULL;
+    return expr_make(x->m, EXPR_ADD, x->leaf, expr_make(x->m, EXPR_SUB, x->positions, e->arg[1], NULL), NULL);
 }
 
 /* Whether s, a map or an IF around one, only sets masked elements to an infinity. */
@@ -118,9 +121,9 @@ static bool cancel(struct loops *l, struct stmt **at)
     for (struct stmt *t = s->next; users > 0; t = t->next) {
         if (!stmt_touches(t, tile.of)) continue;
         users--;
-        if (!masks(t, &tile))
-            t->assign[0].expr = with_positions(m, t->assign[0].expr, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)),
-                                               positions);
+        if (masks(t, &tile)) continue;
+        struct moved moved = {m, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)), positions};
+        t->assign[0].expr = expr_map(m, t->assign[0].expr, with_positions, &moved);
     }
     a->expr = others;
     if (own < 0 || others != expr_leaf(m, EXPR_OPERAND, own)) return false;

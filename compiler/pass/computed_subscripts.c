@@ -39,15 +39,16 @@ static int64_t linear_in(const struct expr *e, int a, int b, bool *linear)
 /* Whether e depends on axes a and b only through their difference, as in (i - j) / 2. */
 static bool of_difference(const struct expr *e, int a, int b)
 {
-    if (!(expr_axes(e) >> a & 1) && !(expr_axes(e) >> b & 1)) return true;
-    bool linear = true;
-    if (linear_in(e, a, b, &linear) == 0 && linear) return true;
-    const bool compares = e->op == EXPR_LT || e->op == EXPR_LE || e->op == EXPR_EQ || e->op == EXPR_NE;
-    linear = true;
-    if (compares && linear_in(e->arg[0], a, b, &linear) == linear_in(e->arg[1], a, b, &linear) && linear) return true;
-    if (expr_arity(e->op) == 0) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!of_difference(e->arg[k], a, b)) return false;
+    const uint32_t either = UINT32_C(1) << a | UINT32_C(1) << b;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const *const arg = w.e->arg;
+        const enum expr_op op = w.e->op;
+        bool linear = true, equal = true;
+        w.skip = !(expr_axes(w.e) & either) || (linear_in(w.e, a, b, &linear) == 0 && linear);
+        if (!w.skip && (op == EXPR_LT || op == EXPR_LE || op == EXPR_EQ || op == EXPR_NE))
+            w.skip = linear_in(arg[0], a, b, &equal) == linear_in(arg[1], a, b, &equal) && equal;
+        if (!w.skip && w.e->size == 1) return false;
+    }
     return true;
 }
 
@@ -144,17 +145,14 @@ static const struct expr *place_in_strip(struct module *m, const struct differen
    whose operands e reads, or NULL. */
 static bool same_in_head(const struct walk *x, const struct stmt *map, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) {
-        const struct ref *const r = &map->operand[e->integer];
-        if (x->l->array[r->of].kind != ARRAY_PARAM) return false;
-        for (int k = 0; k < r->rank; k++)
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct ref *const r = w.e->op == EXPR_OPERAND ? &map->operand[w.e->integer] : NULL;
+        if (w.e->op == EXPR_INDEX ? axis_is_sequence(&x->l->module->axis[w.e->integer])
+                                  : expr_is_looked_up(w.e->op) || (r && x->l->array[r->of].kind != ARRAY_PARAM))
+            return false;
+        for (int k = 0; r && k < r->rank; k++)
             if (!same_in_head(x, map, r->sub[k])) return false;
-        return true;
     }
-    if (e->op == EXPR_INDEX) return !axis_is_sequence(&x->l->module->axis[e->integer]);
-    if (expr_is_looked_up(e->op)) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!same_in_head(x, map, e->arg[k])) return false;
     return true;
 }
 
@@ -182,22 +180,18 @@ static void remember(const struct walk *x, const struct stmt *s, const struct di
 /* Whether a MAP or COPY makes e equal for all sequences of the batch. Its tile is over the axes `own`, as bits. */
 static bool same_in_batch(const struct walk *x, const struct stmt *s, const struct expr *e, uint32_t own)
 {
-    if (e->op == EXPR_OPERAND) {
-        const struct ref *const r = &s->operand[e->integer];
-        if (x->l->array[r->of].kind != ARRAY_PARAM) return false;
-        for (int k = 0; k < r->rank; k++)
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const enum expr_op op = w.e->op;
+        const struct ref *const r = op == EXPR_OPERAND ? &s->operand[w.e->integer] : NULL;
+        const bool element = op == EXPR_ID || op == EXPR_ELEMENT;
+        w.skip = op == EXPR_START; /* if the caller gives positions, the kernel takes the sequence for a head */
+        if (op == EXPR_INDEX ? !(own >> w.e->integer & 1) && !axis_is_heads(&x->l->module->axis[w.e->integer])
+                             : (expr_is_looked_up(op) && !element) || op == EXPR_LO || op == EXPR_HI ||
+                                   (r && x->l->array[r->of].kind != ARRAY_PARAM))
+            return false;
+        for (int k = 0; r && k < r->rank; k++)
             if (!same_in_batch(x, s, r->sub[k], own)) return false;
-        return true;
     }
-    if (e->op == EXPR_INDEX) {
-        const enum size_source source = x->l->module->axis[e->integer].source;
-        return own >> e->integer & 1 || source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS;
-    }
-    if (e->op == EXPR_START) return true; /* if the caller gives positions, the kernel takes the sequence for a head */
-    const bool element = e->op == EXPR_ID || e->op == EXPR_ELEMENT;
-    if ((expr_is_looked_up(e->op) && !element) || e->op == EXPR_LO || e->op == EXPR_HI) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!same_in_batch(x, s, e->arg[k], own)) return false;
     return true;
 }
 
@@ -261,30 +255,32 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
 
 /* ---- subscripts that are compared with the number of each element ---- */
 
-/* Returns a costly subexpression of e, or NULL: a subscript that is compared with an index of a constant axis. Sets
- *index to this index. */
-static const struct expr *compared_subscript(const struct walk *x, const struct stmt *s, const struct expr *e,
-                                             const struct expr **index)
+/* Looks in statement s for a subscript that is costly and compared with an index of a constant axis. */
+struct compared {
+    const struct walk *x;
+    const struct stmt *s;
+    const struct expr *subscript, *index;
+};
+
+static enum answer is_compared(void *of, const struct expr *e)
 {
-    const struct module *const m = x->l->module;
+    struct compared *const c = of;
     uint32_t constant = 0, all = 0;
-    for (int k = 0; k < s->rank; k++) {
-        all |= UINT32_C(1) << s->axes[k];
-        if (m->axis[s->axes[k]].source == SIZE_CONSTANT) constant |= UINT32_C(1) << s->axes[k];
+    for (int k = 0; k < c->s->rank; k++) {
+        all |= UINT32_C(1) << c->s->axes[k];
+        if (c->x->l->module->axis[c->s->axes[k]].source == SIZE_CONSTANT) constant |= UINT32_C(1) << c->s->axes[k];
     }
     for (int k = 0; k < 2 && e->op == EXPR_EQ; k++) {
         const struct expr *const i = e->arg[k], *const other = e->arg[1 - k];
-        if (i->op != EXPR_INDEX || !(constant >> i->integer & 1) || other->type != TYPE_INT) continue;
         const uint32_t used = expr_axes(other);
-        if ((used & constant) || !(used & all) || expr_arity(other->op) == 0 || expr_has(other, EXPR_OPERAND)) continue;
-        *index = i;
-        return other;
+        if (i->op != EXPR_INDEX || !(constant >> i->integer & 1) || other->type != TYPE_INT || (used & constant) ||
+            !(used & all) || other->size == 1 || expr_has(other, EXPR_OPERAND))
+            continue;
+        c->subscript = other;
+        c->index = i;
+        return ANSWER_YES;
     }
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *const found = compared_subscript(x, s, e->arg[k], index);
-        if (found) return found;
-    }
-    return NULL;
+    return ANSWER_ARGUMENTS;
 }
 
 /* Adds the operands of s that the MAP uses to the MAP. */
@@ -345,9 +341,11 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
 {
     struct module *const m = x->l->module;
     struct stmt *const s = *at;
-    const struct expr *index, *const e = compared_subscript(x, s, s->assign[k].expr, &index);
+    struct compared found = {.x = x, .s = s};
     struct ref r;
-    struct stmt *const map = e && s->operands < MAX_OPERANDS ? store_part(x, s, e, &r) : NULL;
+    if (s->operands == MAX_OPERANDS || !expr_find(s->assign[k].expr, is_compared, &found)) return NULL;
+    const struct expr *const e = found.subscript, *const index = found.index;
+    struct stmt *const map = store_part(x, s, e, &r);
     if (!map) return NULL;
     const struct expr *const stored = expr_make(m, EXPR_EQ, expr_leaf(m, EXPR_OPERAND, s->operands), index, NULL);
     s->operand[s->operands++] = r;
@@ -373,20 +371,20 @@ struct pair {
 /* Whether each operation of e has the same value for all points with the same difference. */
 static bool repeats_along(const struct pair *p, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) return !(ref_axes(&p->map->operand[e->integer]) & p->axes);
-    if (expr_is_looked_up(e->op)) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!repeats_along(p, e->arg[k])) return false;
-    return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        if (w.e->op == EXPR_OPERAND && ref_axes(&p->map->operand[w.e->integer]) & p->axes) return false;
+    return !expr_looks_up(e);
 }
 
 /* Whether e contains a costly operation on both axes of the pair. Operations on one axis run outside a loop. */
 static bool is_costly(const struct pair *p, const struct expr *e)
 {
     const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
-    if ((expr_axes(e) & both) != both) return false;
-    bool costly = expr_effort(e->op) >= EFFORT_SLOW;
-    for (int k = 0; k < expr_arity(e->op) && !costly; k++) costly = is_costly(p, e->arg[k]);
+    bool costly = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = (expr_axes(w.e) & both) != both;
+        costly |= !w.skip && expr_effort(w.e->op) >= EFFORT_SLOW;
+    }
     return costly;
 }
 
@@ -398,15 +396,9 @@ static bool fits_strip(const struct pair *p, const struct expr *e)
            of_difference(e, p->lane, p->other);
 }
 
-/* Returns the largest subexpression of e that a strip can hold, or NULL. */
-static const struct expr *function_of_difference(const struct pair *p, const struct expr *e)
+static enum answer is_function_of_difference(void *of, const struct expr *e)
 {
-    if (fits_strip(p, e)) return e;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *const found = function_of_difference(p, e->arg[k]);
-        if (found) return found;
-    }
-    return NULL;
+    return fits_strip(of, e) ? ANSWER_YES : ANSWER_ARGUMENTS;
 }
 
 /* Returns a smaller part of `found` that occurs in e again outside `found`, so that one strip serves all places. If
@@ -452,7 +444,7 @@ static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
     for (int a = 0; a < s->rank; a++) p.axes |= UINT32_C(1) << s->axes[a];
     for (int a = 0; a + 1 < s->rank && !e; a++) {
         p.other = s->axes[a];
-        e = function_of_difference(&p, s->assign[k].expr);
+        e = expr_find(s->assign[k].expr, is_function_of_difference, &p);
     }
     if (!e || s->operands == MAX_OPERANDS || differences_of(x, p.lane, p.other).axis < 0) return NULL;
     return store_instead(x, at, shared_part(m, &p, s->assign[k].expr, e));
@@ -460,49 +452,44 @@ static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
 
 /* ---- functions of a row ---- */
 
-/* Returns the axes on which e depends, as bits. `s`: the statement whose operands e reads. */
-static uint32_t axes_of(const struct stmt *s, const struct expr *e)
-{
-    uint32_t axes = e->op == EXPR_OPERAND ? ref_axes(&s->operand[e->integer]) : expr_axes(e);
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_of(s, e->arg[k]);
-    return axes;
-}
-
 /* Whether e reads only arrays that the kernel does not write. */
 static bool reads_inputs(const struct loops *l, const struct stmt *s, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) {
-        const enum array_kind kind = l->array[s->operand[e->integer].of].kind;
-        return kind == ARRAY_PARAM || kind == ARRAY_INPUT;
+    const uint32_t read = expr_operands(e, NULL);
+    bool inputs = !expr_looks_up(e);
+    for (int k = 0; k < s->operands; k++) {
+        const enum array_kind kind = l->array[s->operand[k].of].kind;
+        inputs &= !(read >> k & 1) || kind == ARRAY_PARAM || kind == ARRAY_INPUT;
     }
-    if (expr_is_looked_up(e->op)) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!reads_inputs(l, s, e->arg[k])) return false;
-    return true;
+    return inputs;
 }
 
 /* Whether e calls a function of one of the axes. */
 static bool calls_function(const struct stmt *s, const struct expr *e, uint32_t axes)
 {
-    if (!(axes_of(s, e) & axes)) return false;
-    if (expr_effort(e->op) == EFFORT_FUNCTION) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (calls_function(s, e->arg[k], axes)) return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = !(expr_axes_read(w.e, s->operand) & axes);
+        if (!w.skip && expr_effort(w.e->op) == EFFORT_FUNCTION) return true;
+    }
     return false;
 }
 
-/* Returns the largest subexpression of e that calls a function of the row, and is equal for all lanes. Returns NULL if
-   there is none. The angle of sin and cos stays, because it is a double. */
-static const struct expr *function_of_row(const struct loops *l, const struct stmt *s, const struct expr *e)
+struct of_rows {
+    const struct loops *l;
+    const struct stmt *s;
+};
+
+/* Whether e calls a function of the row, and is equal for all lanes. The angle of sin and cos stays, because it is a
+   double. */
+static enum answer is_function_of_row(void *of, const struct expr *e)
 {
+    const struct of_rows *const x = of;
+    const struct stmt *const s = x->s;
     const uint32_t row = UINT32_C(1) << s->axes[0], lane = UINT32_C(1) << s->axes[1];
-    if (e->type == TYPE_REAL && !(axes_of(s, e) & lane) && calls_function(s, e, row) && reads_inputs(l, s, e)) return e;
-    if (e->op == EXPR_SIN || e->op == EXPR_COS) return NULL;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *const found = function_of_row(l, s, e->arg[k]);
-        if (found) return found;
-    }
-    return NULL;
+    if (e->type == TYPE_REAL && !(expr_axes_read(e, s->operand) & lane) && calls_function(s, e, row) &&
+        reads_inputs(x->l, s, e))
+        return ANSWER_YES;
+    return e->op == EXPR_SIN || e->op == EXPR_COS ? ANSWER_NO : ANSWER_ARGUMENTS;
 }
 
 /* Returns the loop whose threads prepare all rows of queries before the current loops over keys, or NULL if there is
@@ -512,7 +499,7 @@ static struct stmt *preparing_loop(const struct walk *x, const struct stmt *map)
     const struct expr *const e = map->assign[0].expr;
     int outer = x->depth;
     if (expr_has(e, EXPR_LO) || expr_has(e, EXPR_HI)) return NULL;
-    while (outer > 0 && !(axes_of(map, e) >> x->loop[outer - 1]->axis & 1)) outer--;
+    while (outer > 0 && !(expr_axes_read(e, map->operand) >> x->loop[outer - 1]->axis & 1)) outer--;
     for (; outer < x->depth; outer++)
         for (struct stmt *s = outer ? x->loop[outer - 1]->body : x->l->body; s && s != x->loop[outer]; s = s->next)
             if (s->op == LOOPS_FOR && s->parallel && s->axis == map->axes[0] && s->body) return s;
@@ -527,7 +514,7 @@ static struct stmt **store_of_rows(struct walk *x, struct stmt **at, int k)
     struct stmt *const s = *at;
     if (s->rank != 2 || s->where || s->operands == MAX_OPERANDS || x->l->module->axis[s->axes[0]].source != SIZE_ROWS)
         return NULL;
-    const struct expr *const e = function_of_row(x->l, s, s->assign[k].expr);
+    const struct expr *const e = expr_find(s->assign[k].expr, is_function_of_row, &(struct of_rows){x->l, s});
     struct stmt *const map = e ? store_instead(x, at, e) : NULL, *const before = map ? preparing_loop(x, map) : NULL;
     if (!map || !before) return map ? &map->next : NULL;
     struct stmt **end = &before->body;
@@ -581,19 +568,12 @@ static void walk(struct walk *x, struct stmt **body)
     }
 }
 
-static bool has_window(const struct stmt *s)
-{
-    for (; s; s = s->next)
-        if ((s->op == LOOPS_FOR && s->window) || has_window(s->body)) return true;
-    return false;
-}
-
 /* Returns the largest number of elements of a strip that a thread remembers. In programs whose threads share a head,
    and for few queries, it remembers none. */
 static int64_t remembered_elements(const struct compilation *c)
 {
     enum { MOST = 1 << 16 };
-    return c->program.few || c->program.by_heads || has_window(c->loops->body) ? 0 : MOST;
+    return c->program.few || c->program.by_heads || stmts_window(c->loops->body) ? 0 : MOST;
 }
 
 void pass_computed_subscripts(struct compilation *c)

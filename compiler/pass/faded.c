@@ -19,7 +19,7 @@ struct search {
     const struct loops *l;
     const struct stmt *map;
     const struct ref *product;
-    bool decayed, found; /* decayed: the tile of the product already includes the decay */
+    bool decayed; /* the tile of the product already includes the decay */
     struct fading *out;
 };
 
@@ -57,15 +57,18 @@ static bool is_decayed(const struct search *x, const struct expr *e)
            is_prefix(x, sum->arg[1]->arg[1], PREFIX_OF_KEY_LOW, &low);
 }
 
-/* Looks for exp2(decayed product - x). */
-static bool note_exponent(void *to, const struct expr *e)
+/* Whether e has exp2(decayed product - x). */
+static bool has_exponent(const struct search *x, const struct expr *e)
 {
-    struct search *const x = to;
-    if (x->found || e->op != EXPR_EXP2 || e->arg[0]->op != EXPR_SUB || e->arg[0]->arg[1]->op != EXPR_OPERAND)
-        return !x->found;
-    x->found = (x->decayed ? is_product : is_decayed)(x, e->arg[0]->arg[0]);
-    if (x->found) x->out->shift = x->map->operand[e->arg[0]->arg[1]->integer];
-    return !x->found;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const exponent = w.e->op == EXPR_EXP2 ? w.e->arg[0] : NULL;
+        if (!exponent || exponent->op != EXPR_SUB || exponent->arg[1]->op != EXPR_OPERAND ||
+            !(x->decayed ? is_product : is_decayed)(x, exponent->arg[0]))
+            continue;
+        x->out->shift = x->map->operand[exponent->arg[1]->integer];
+        return true;
+    }
+    return false;
 }
 
 /* Whether a statement only masks the product: select(region, s, -inf). */
@@ -88,8 +91,7 @@ static bool exponent_after(struct search *x, const struct stmt *dot)
         for (int k = 0; one->op == LOOPS_MAP && k < one->assigns; k++) {
             const struct assign *const a = &one->assign[k];
             const struct expr *const e = in_if && a->expr->op == EXPR_SELECT ? a->expr->arg[1] : a->expr;
-            expr_each(e, note_exponent, x);
-            if (x->found) return true;
+            if (has_exponent(x, e)) return true;
             if (a->to.of != x->product->of) continue;
             if ((x->decayed && !in_if) || a->fold != FOLD_SET || !is_decayed(x, e)) return false;
             x->decayed = true;

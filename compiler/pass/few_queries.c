@@ -43,10 +43,10 @@ static bool multiplied(const struct graph *g, const struct value *v)
 /* Whether e reads lists of blocks that differ between query heads. */
 static bool reads_lists_of_heads(const struct rows *x, const struct expr *e)
 {
-    if (e->op == EXPR_DRAWN && expr_axes(e->arg[2]) >> x->member & 1) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (reads_lists_of_heads(x, e->arg[k])) return true;
-    return false;
+    bool reads = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        reads |= w.e->op == EXPR_DRAWN && expr_axes(w.e->arg[2]) >> x->member & 1;
+    return reads;
 }
 
 /* Returns why rows cannot replace members and queries in v, or NULL. */

@@ -7,23 +7,20 @@
 
 static bool uses_elsewhere(const struct expr *e, const struct expr *leaf, const struct expr *product)
 {
-    if (e == product) return false;
-    if (e == leaf) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (uses_elsewhere(e->arg[k], leaf, product)) return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        if (w.e == leaf) return true;
+        w.skip = w.e == product;
+    }
     return false;
 }
 
 /* Returns the product leaf * constant in e. Returns NULL if there is none, or if `leaf` also occurs elsewhere. */
 static const struct expr *only_product(const struct expr *e, const struct expr *leaf)
 {
-    const struct expr *found = NULL;
-    for (const struct expr *stack[64] = {e}, **top = stack + 1; top > stack && !found;) {
-        const struct expr *at = *--top;
-        if (at->op == EXPR_MUL && at->arg[0] == leaf && at->arg[1]->op == EXPR_REAL) found = at;
-        for (int k = 0; k < expr_arity(at->op) && top < stack + 61; k++) *top++ = at->arg[k];
-    }
-    return found && !uses_elsewhere(e, leaf, found) ? found : NULL;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        if (w.e->op == EXPR_MUL && w.e->arg[0] == leaf && w.e->arg[1]->op == EXPR_REAL)
+            return uses_elsewhere(e, leaf, w.e) ? NULL : w.e;
+    return NULL;
 }
 
 /* Returns the constant by which all users multiply value v, or 1. */
@@ -89,17 +86,14 @@ struct scaled_map {
     const struct value *map;
     int own;
     uint32_t axes;
+    const struct expr *factor; /* that of the part that is_scaled */
 };
 
 /* Whether e has one value for all keys. */
 static bool of_query(const struct scaled_map *x, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) return e->integer != x->own && !(ref_axes(&x->map->operand[e->integer]) & ~x->axes);
-    if (e->op == EXPR_INDEX) return x->axes >> e->integer & 1;
-    if (expr_is_looked_up(e->op)) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!of_query(x, e->arg[k])) return false;
-    return true;
+    const uint32_t along = expr_axes_read(e, x->map->operand);
+    return !(expr_operands(e, NULL) >> x->own & 1) && !(along & ~x->axes) && !expr_looks_up(e);
 }
 
 /* Whether e is the inner product times a factor of the query. Sets *factor, or leaves it NULL if e is the inner product
@@ -121,16 +115,11 @@ static bool is_scaled(const struct scaled_map *x, const struct expr *e, const st
     return false;
 }
 
-/* Returns the largest part of e that is_scaled, or NULL. */
-static const struct expr *scaled_part(const struct scaled_map *x, const struct expr *e, const struct expr **factor)
+static enum answer is_scaled_part(void *of, const struct expr *e)
 {
-    *factor = NULL;
-    if (is_scaled(x, e, factor)) return e;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *const found = scaled_part(x, e->arg[k], factor);
-        if (found) return found;
-    }
-    return NULL;
+    struct scaled_map *const x = of;
+    x->factor = NULL;
+    return is_scaled(x, e, &x->factor) ? ANSWER_YES : ANSWER_ARGUMENTS;
 }
 
 /* Sets *x to the only map that reads value v. Returns false if there are several readers, or another one. */
@@ -140,7 +129,7 @@ static bool only_reader(const struct graph *g, int v, struct scaled_map *x)
     for (int w = 0; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != v) continue;
-            *x = (struct scaled_map){g, &g->value[w], k, 0};
+            *x = (struct scaled_map){.g = g, .map = &g->value[w], .own = k};
             readers++;
         }
     return readers == 1 && x->map->op == GRAPH_MAP;
@@ -177,17 +166,16 @@ static bool fold_factor(struct graph *g, int v, int side)
 {
     struct module *const m = g->module;
     struct scaled_map x;
-    const struct expr *factor;
     if (!of_pairs(g, &g->value[v], side) || !only_reader(g, v, &x)) return false;
     const struct value *const out = &g->value[g->output[0].value];
     struct value times = scaled(g, &g->value[v].operand[side], 1);
     for (int k = 0; k < times.rank; k++)
         if (value_has_axis(out, times.axes[k]) && value_has_axis(&g->value[v], times.axes[k]))
             x.axes |= UINT32_C(1) << times.axes[k];
-    const struct expr *const leaf = expr_leaf(m, EXPR_OPERAND, x.own), *const found = scaled_part(&x, x.map->expr,
-                                                                                                  &factor);
-    if (!found || !factor || factor->op == EXPR_REAL || uses_elsewhere(x.map->expr, leaf, found) ||
-        !take_factor(&x, &times, factor))
+    const struct expr *const leaf = expr_leaf(m, EXPR_OPERAND, x.own), *const found = expr_find(x.map->expr,
+                                                                                                is_scaled_part, &x);
+    if (!found || !x.factor || x.factor->op == EXPR_REAL || uses_elsewhere(x.map->expr, leaf, found) ||
+        !take_factor(&x, &times, x.factor))
         return false;
     const int w = (int)(x.map - g->value);
     struct value product = g->value[v];

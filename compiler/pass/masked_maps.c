@@ -152,22 +152,22 @@ static bool source_of(const struct loops *l, const struct ref *r, struct ref *so
     return l->array[source->of].kind == ARRAY_PARAM;
 }
 
-/* Returns e, in which the operand has a lower limit in its products with a constant. So the lowest numbers, times
-   log2(e), stay finite, and a row that sees only them has weights. */
-static const struct expr *finite_products(struct module *m, const struct expr *e, const struct expr *operand)
+struct limited {
+    struct module *m;
+    const struct expr *operand;
+};
+
+/* Gives the operand a lower limit in its products with a constant. So the lowest numbers, times log2(e), stay finite,
+   and a row that sees only them has weights. */
+static const struct expr *finite_product(void *of, const struct expr *e)
 {
-    if (expr_arity(e->op) == 0) return e;
-    if (e->op == EXPR_MUL && e->arg[0] == operand && e->arg[1]->op == EXPR_REAL && e->arg[1]->real > 1) {
-        const double by = e->arg[1]->real, limit = m->dtype == DTYPE_F64
-                                                       ? nextafter(-DBL_MAX / by, 0)
-                                                       : (double)nextafterf((float)(-FLT_MAX / by), 0);
-        const struct expr *const least = expr_real(m, limit), *const below = expr_make(m, EXPR_LT, operand, least,
-                                                                                       NULL);
-        return expr_make(m, EXPR_MUL, expr_make(m, EXPR_SELECT, below, least, operand), e->arg[1], NULL);
-    }
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = finite_products(m, e->arg[k], operand);
-    return expr_with_args(m, e, arg);
+    const struct limited *const x = of;
+    if (e->op != EXPR_MUL || e->arg[0] != x->operand || e->arg[1]->op != EXPR_REAL || e->arg[1]->real <= 1) return NULL;
+    const double by = e->arg[1]->real, limit = x->m->dtype == DTYPE_F64 ? nextafter(-DBL_MAX / by, 0)
+                                                                        : (double)nextafterf((float)(-FLT_MAX / by), 0);
+    const struct expr *const least = expr_real(x->m, limit), *const below = expr_make(x->m, EXPR_LT, x->operand, least,
+                                                                                      NULL);
+    return expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_SELECT, below, least, x->operand), e->arg[1], NULL);
 }
 
 static void compare_operands(struct loops *l, struct stmt *s)
@@ -182,7 +182,8 @@ static void compare_operands(struct loops *l, struct stmt *s)
         for (int n = 0; n < s->assigns; n++) {
             struct assign *const a = &s->assign[n];
             a->expr = expr_replace(m, a->expr, shown(l, &r), differs);
-            if (l->array[r.of].dtype != DTYPE_F16) a->expr = finite_products(m, a->expr, operand);
+            if (l->array[r.of].dtype != DTYPE_F16)
+                a->expr = expr_map(m, a->expr, finite_product, &(struct limited){m, operand});
         }
     }
 }

@@ -87,24 +87,25 @@ static const struct expr *low_part(const struct graph *g, struct value *v, int64
     return number < 0 ? NULL : expr_leaf(g->module, EXPR_OPERAND, number);
 }
 
-/* Returns e with the difference of low parts added to each difference a - b of prefix sums. */
-static const struct expr *with_low_parts(struct compilation *c, struct value *v, const struct expr *e)
+struct low_parts {
+    struct compilation *c;
+    struct value *v;
+};
+
+/* Adds the difference of low parts to a difference a - b of prefix sums. */
+static const struct expr *with_low_parts(void *of, const struct expr *e)
 {
-    const struct graph *const g = c->graph;
-    const struct expr *const a = e->arg[0], *const b = e->arg[1], *arg[3] = {NULL, NULL, NULL};
-    if (e->op == EXPR_SUB && a->op == EXPR_OPERAND && b->op == EXPR_OPERAND && is_sum(g, &v->operand[a->integer]) &&
-        is_sum(g, &v->operand[b->integer])) {
-        const struct expr *const low = low_part(g, v, a->integer), *const low_b = low_part(g, v, b->integer);
-        if (!low || !low_b) {
-            diagnostics_error(c->diagnostics, c->spec->similarity.at,
-                              "a weight with a decay reads too many arrays: this is not compiled yet");
-            return e;
-        }
-        return expr_make(g->module, EXPR_ADD, e, expr_make(g->module, EXPR_SUB, low, low_b, NULL), NULL);
-    }
-    if (!expr_has(e, EXPR_SUB)) return e;
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_low_parts(c, v, e->arg[k]);
-    return expr_with_args(g->module, e, arg);
+    const struct low_parts *const x = of;
+    const struct graph *const g = x->c->graph;
+    const struct expr *const a = e->arg[0], *const b = e->arg[1];
+    if (e->op != EXPR_SUB || a->op != EXPR_OPERAND || b->op != EXPR_OPERAND || !is_sum(g, &x->v->operand[a->integer]) ||
+        !is_sum(g, &x->v->operand[b->integer]))
+        return expr_has(e, EXPR_SUB) ? NULL : e;
+    const struct expr *const low = low_part(g, x->v, a->integer), *const low_b = low_part(g, x->v, b->integer);
+    if (low && low_b) return expr_make(g->module, EXPR_ADD, e, expr_make(g->module, EXPR_SUB, low, low_b, NULL), NULL);
+    diagnostics_error(x->c->diagnostics, x->c->spec->similarity.at,
+                      "a weight with a decay reads too many arrays: this is not compiled yet");
+    return e;
 }
 
 void pass_prefix_sums(struct compilation *c)
@@ -123,5 +124,7 @@ void pass_prefix_sums(struct compilation *c)
         any = true;
     }
     for (int v = 0; v < g->values && any; v++)
-        if (g->value[v].op == GRAPH_MAP) g->value[v].expr = with_low_parts(c, &g->value[v], g->value[v].expr);
+        if (g->value[v].op == GRAPH_MAP)
+            g->value[v].expr = expr_map(g->module, g->value[v].expr, with_low_parts,
+                                        &(struct low_parts){c, &g->value[v]});
 }

@@ -19,13 +19,12 @@ struct scaled_rows {
 /* Whether e is a factor of the row: it has one value for all elements, and reads no tile. */
 static bool is_of_row(const struct scaled_rows *x, const struct expr *e)
 {
-    if (e->op == EXPR_OPERAND) {
-        const struct ref *const r = &x->map->operand[e->integer];
-        return !ref_uses_axis(r, x->over) && x->l->array[r->of].kind != ARRAY_TILE;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct ref *const r = w.e->op == EXPR_OPERAND ? &x->map->operand[w.e->integer] : NULL;
+        if (r ? ref_uses_axis(r, x->over) || x->l->array[r->of].kind == ARRAY_TILE
+              : w.e->op == EXPR_INDEX || expr_is_looked_up(w.e->op))
+            return false;
     }
-    if (e->op == EXPR_INDEX || expr_is_looked_up(e->op)) return false;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (!is_of_row(x, e->arg[k])) return false;
     return true;
 }
 

@@ -32,8 +32,9 @@ static bool plain(const struct ref *r, const struct value *inner)
 /* Whether e applies a costly function, such as a logarithm, to an operand. */
 static bool takes_function(const struct expr *e)
 {
-    bool takes = expr_effort(e->op) == EFFORT_FUNCTION && expr_has(e, EXPR_OPERAND);
-    for (int k = 0; k < expr_arity(e->op) && !takes; k++) takes = takes_function(e->arg[k]);
+    bool takes = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        takes |= expr_effort(w.e->op) == EFFORT_FUNCTION && expr_has(w.e, EXPR_OPERAND);
     return takes;
 }
 

@@ -14,19 +14,16 @@
 
 #include <math.h>
 
-static const struct expr *rewritten(struct module *m, const struct expr *e)
+static const struct expr *with_exp2(void *m, const struct expr *e)
 {
-    int arity = expr_arity(e->op);
+    const struct expr *const base = e->arg[0], *const exponent = e->arg[1];
     if (!expr_has(e, EXPR_POW)) return e;
-    const bool of_positions = e->op == EXPR_POW && !expr_has(e->arg[1], EXPR_OPERAND) && expr_axes(e->arg[1]) &&
-                              (!expr_has(e->arg[0], EXPR_OPERAND) || decay_has_exact_log2(e->arg[0])),
-               of_sums = e->op == EXPR_POW && expr_is_exact_difference(e->arg[1]);
-    if ((of_positions || of_sums) && expr_sign(e->arg[0], NULL) > 0)
-        return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], rewritten(m, decay_log2(m, e->arg[0])), NULL),
-                         NULL, NULL);
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < arity; k++) arg[k] = rewritten(m, e->arg[k]);
-    return expr_with_args(m, e, arg);
+    const bool of_positions = e->op == EXPR_POW && !expr_has(exponent, EXPR_OPERAND) && expr_axes(exponent) &&
+                              (!expr_has(base, EXPR_OPERAND) || decay_has_exact_log2(base)),
+               of_sums = e->op == EXPR_POW && expr_is_exact_difference(exponent);
+    if ((!of_positions && !of_sums) || expr_sign(base, NULL) <= 0) return NULL;
+    const struct expr *const log2_of = expr_map(m, decay_log2(m, base), with_exp2, m);
+    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, exponent, log2_of, NULL), NULL, NULL);
 }
 
 /* ---- products ---- */
@@ -47,15 +44,6 @@ struct product {
     bool repeats; /* whether a factor occurs twice, as in a power */
 };
 
-/* Returns the axes that e depends on, as bits. */
-static uint32_t axes_in(const struct value *map, const struct expr *e)
-{
-    uint32_t axes = expr_axes(e);
-    if (e->op == EXPR_OPERAND) axes |= ref_axes(&map->operand[e->integer]);
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= axes_in(map, e->arg[k]);
-    return axes;
-}
-
 static bool on_pairs(uint32_t along)
 {
     return (along & (along - 1)) != 0;
@@ -73,7 +61,7 @@ static void collect(struct product *p, const struct expr *e, bool divides)
         collect(p, e->arg[1], divides != (e->op == EXPR_DIV));
         return;
     }
-    const uint32_t along = axes_in(p->map, e) & p->sequences;
+    const uint32_t along = expr_axes_read(e, p->map->operand) & p->sequences;
     const bool grows = expr_has(e, EXPR_EXP) || expr_has(e, EXPR_EXP2) || expr_has(e, EXPR_POW);
     p->movable &= p->count < MAX_FACTORS && e->type == TYPE_REAL && !grows &&
                   (e->op == EXPR_REAL || expr_has(e, EXPR_OPERAND));
@@ -130,22 +118,16 @@ static const struct expr *hoisted(const struct product *p)
     return inner ? expr_make(m, EXPR_MUL, made, inner, NULL) : made;
 }
 
-/* Returns e with all its products rewritten. */
-static const struct expr *with_products(const struct graph *g, const struct value *map, uint32_t sequences,
-                                        const struct expr *e)
+/* Rewrites a product. `of`: an empty product, with the map. */
+static const struct expr *with_products(void *of, const struct expr *e)
 {
-    struct product p = {.g = g, .map = map, .sequences = sequences, .movable = true};
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    if (e->type == TYPE_REAL && (e->op == EXPR_MUL || e->op == EXPR_DIV)) {
-        collect(&p, e, false);
-        if (p.repeats) return e; /* a power would repeat the rounding error of a reciprocal */
-        if (hoisted(&p)) {       /* this depends only on which axes the factors have */
-            for (int k = 0; k < p.count; k++) p.factor[k].e = with_products(g, map, sequences, p.factor[k].e);
-            return hoisted(&p);
-        }
-    }
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_products(g, map, sequences, e->arg[k]);
-    return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
+    struct product p = *(const struct product *)of;
+    if (e->type != TYPE_REAL || (e->op != EXPR_MUL && e->op != EXPR_DIV)) return NULL;
+    collect(&p, e, false);
+    if (p.repeats) return e;       /* a power would repeat the rounding error of a reciprocal */
+    if (!hoisted(&p)) return NULL; /* this depends only on which axes the factors have */
+    for (int k = 0; k < p.count; k++) p.factor[k].e = expr_map(p.g->module, p.factor[k].e, with_products, of);
+    return hoisted(&p);
 }
 
 static void rewrite_products(struct graph *g, struct value *map)
@@ -154,7 +136,8 @@ static void rewrite_products(struct graph *g, struct value *map)
     for (int a = 0; a < g->module->axes; a++)
         if (axis_is_sequence(&g->module->axis[a])) sequences |= UINT32_C(1) << a;
     for (int k = 0; k < map->rank; k++) own |= UINT32_C(1) << map->axes[k];
-    if (on_pairs(own & sequences)) map->expr = with_products(g, map, sequences, map->expr);
+    struct product p = {.g = g, .map = map, .sequences = sequences, .movable = true};
+    if (on_pairs(own & sequences)) map->expr = expr_map(g->module, map->expr, with_products, &p);
 }
 
 /* ---- quotients ---- */
@@ -186,28 +169,27 @@ static bool is_sum_of_exponentials(const struct graph *g, const struct value *ma
            maximum_of_sum(g, map, sum->arg[0]) == map->operand[M->integer].of;
 }
 
-/* Returns e with reciprocals of sums of exponentials that do not depend on all axes of the map. */
-static const struct expr *with_reciprocals(const struct graph *g, const struct value *map, const struct expr *e)
+/* Takes the reciprocal of a sum of exponentials that does not depend on all axes of the map. */
+static const struct expr *with_reciprocal(void *of, const struct expr *e)
 {
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = with_reciprocals(g, map, e->arg[k]);
+    const struct product *const p = of;
     uint32_t own = 0;
-    for (int k = 0; k < map->rank; k++) own |= UINT32_C(1) << map->axes[k];
-    if (e->op == EXPR_DIV && e->type == TYPE_REAL && (own & ~axes_in(map, arg[1])) &&
-        is_sum_of_exponentials(g, map, arg[1])) {
-        const struct expr *const inverse = expr_make(g->module, EXPR_DIV, expr_real(g->module, 1), arg[1], NULL);
-        return expr_make(g->module, EXPR_MUL, arg[0], inverse, NULL);
-    }
-    return expr_arity(e->op) ? expr_with_args(g->module, e, arg) : e;
+    for (int k = 0; k < p->map->rank; k++) own |= UINT32_C(1) << p->map->axes[k];
+    if (e->op != EXPR_DIV || e->type != TYPE_REAL || !(own & ~expr_axes_read(e->arg[1], p->map->operand)) ||
+        !is_sum_of_exponentials(p->g, p->map, e->arg[1]))
+        return NULL;
+    const struct expr *const one = expr_real(p->g->module, 1);
+    return expr_make(p->g->module, EXPR_MUL, e->arg[0], expr_make(p->g->module, EXPR_DIV, one, e->arg[1], NULL), NULL);
 }
 
 void pass_strength_reduce(struct compilation *c)
 {
+    struct module *const m = c->graph->module;
     for (int v = 0; v < c->graph->values; v++) {
         struct value *value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
-        value->expr = rewritten(c->graph->module, value->expr);
+        value->expr = expr_map(m, value->expr, with_exp2, m);
         rewrite_products(c->graph, value);
-        value->expr = with_reciprocals(c->graph, value, value->expr);
+        value->expr = expr_map_up(m, value->expr, with_reciprocal, &(struct product){.g = c->graph, .map = value});
     }
 }

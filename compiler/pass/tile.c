@@ -69,33 +69,22 @@ static bool multiplies_stored_keys(const struct graph *g, const struct roles *ro
 /* Returns the length, in queries, of the smallest block for which condition e draws keys. 0: e draws none. */
 static int64_t drawn_block(struct module *m, const struct expr *e)
 {
-    int64_t block = 0;
+    int64_t block = 0, found;
     const struct expr *x;
-    if (e->op == EXPR_DRAWN) return floor_quotient(m, e->arg[0], &x, &block) ? block : 0;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        int64_t found = drawn_block(m, e->arg[k]);
-        if (found && (!block || found < block)) block = found;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_DRAWN;
+        if (w.skip && floor_quotient(m, w.e->arg[0], &x, &found) && (!block || found < block)) block = found;
     }
     return block;
-}
-
-/* Whether e draws blocks of the stream from the caller's lists. */
-static bool lists_along(const struct expr *e, int stream)
-{
-    if (e->op == EXPR_DRAWN && e->draw->name && stream >= 0 && expr_axes(e->arg[0]) >> stream & 1) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (lists_along(e->arg[k], stream)) return true;
-    return false;
 }
 
 /* Whether an integer in e depends on the query and the key. */
 static bool reads_pairs(const struct expr *e, const struct roles *roles)
 {
     const uint32_t pair = UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
-    if (e->op == EXPR_ID && (expr_axes(e) & pair) == pair) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (reads_pairs(e->arg[k], roles)) return true;
-    return false;
+    bool reads = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) reads |= w.e->op == EXPR_ID && (expr_axes(w.e) & pair) == pair;
+    return reads;
 }
 
 /* Whether the program is a quadratic form for many queries that computes rows of the result or saved values. */
@@ -218,7 +207,7 @@ void pass_tile(struct compilation *c)
         /* blocks of given masks are often powers of two, so a tile of keys must not be longer */
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
         /* a tile of keys is one block, because blocks that are not listed are skipped */
-        if (block >= 32 && block % 16 == 0 && block < tile_k && lists_along(region, roles.stream)) tile_k = block;
+        if (block >= 32 && block % 16 == 0 && block < tile_k && expr_lists_along(region, roles.stream)) tile_k = block;
     }
     /* With a SOLVE, a tile of equations is not longer than a tile of keys. */
     if (solves && tile_q > tile_k) tile_q = tile_k / 16 * 16;

@@ -166,8 +166,12 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
 /* Whether e names positions other than in a difference in an exponent, which becomes a decay. */
 static bool names_positions(const struct expr *e)
 {
-    bool names = e->op == EXPR_INDEX && (e->integer == NAME_i || e->integer == NAME_j);
-    for (int k = 0; k < expr_arity(e->op); k++) names |= !is_exponent(e, k) && names_positions(e->arg[k]);
+    bool names = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        names |= w.e->op == EXPR_INDEX && (w.e->integer == NAME_i || w.e->integer == NAME_j);
+        w.skip = is_exponent(w.e, 1);
+        if (w.skip) names |= names_positions(w.e->arg[0]);
+    }
     return names;
 }
 
@@ -190,21 +194,12 @@ bool weight_names_positions(const struct spec *spec)
     return names;
 }
 
-static bool uses_element(const struct expr *e, int k)
-{
-    if (e->op == EXPR_OPERAND) return e->integer == k + 1;
-    for (int n = 0; n < expr_arity(e->op); n++)
-        if (uses_element(e->arg[n], k)) return true;
-    return false;
-}
-
 /* Whether e compares real element k with -inf. */
 static bool compares_element(const struct expr *e, int k)
 {
-    if (e->op == EXPR_ID) return e->arg[0]->integer == k;
-    for (int n = 0; n < expr_arity(e->op); n++)
-        if (compares_element(e->arg[n], k)) return true;
-    return false;
+    bool compares = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) compares |= w.e->op == EXPR_ID && w.e->arg[0]->integer == k;
+    return compares;
 }
 
 /* Whether the expression, or a subscript of another element, compares real element k with -inf. */
@@ -221,7 +216,7 @@ static bool in_subscript(const struct expression *e, int k)
 {
     for (int n = k + 1; n < e->elements; n++)
         for (int a = 0; a < e->element[n].array->rank; a++)
-            if (uses_element(e->element[n].sub[a], k)) return true;
+            if (expr_operands(e->element[n].sub[a], NULL) >> (k + 1) & 1) return true;
     return false;
 }
 
@@ -248,7 +243,7 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
         if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
         if (real && hides(e, k))
             leaves->element[k] = build_is_not_hidden(x, element->array, at);
-        else if (!real || uses_element(e->value, k))
+        else if (!real || (expr_operands(e->value, NULL) >> (k + 1) & 1))
             leaves->element[k] = build_element(x, operands, element->array, at);
     }
     return copy(x, e->value, leaves);

@@ -13,6 +13,8 @@ static const double MAX_TURN = 1e6;
 
 /* The angle of a rotation: an expression. Its operands are elements of arrays, and tables. */
 struct angle {
+    struct builder *x;
+    int pair; /* the axis of pairs */
     const struct expr *e;
     struct operands operands;
     bool infinite; /* true if an element of a table is infinite or NaN */
@@ -24,35 +26,32 @@ static bool is_of_pair(const struct expr *e, int pair)
            !expr_has(e, EXPR_OPERAND) && !expr_reads_ids(e);
 }
 
-/* Returns e with a table in place of each real subexpression that depends only on the pair. */
-static const struct expr *tabulated(struct builder *x, const struct expr *e, int pair, struct angle *angle)
+/* Puts a table in place of a real expression that depends only on the pair. */
+static const struct expr *tabulated(void *of, const struct expr *e)
 {
-    const int arity = expr_arity(e->op);
-    if (arity == 0) return e;
-    if (is_of_pair(e, pair) && angle->operands.count < MAX_OPERANDS) {
-        const int64_t pairs = x->m->axis[pair].extent;
-        double *data = arena_alloc(x->m->arena, (size_t)pairs * sizeof *data);
-        for (int64_t t = 0; t < pairs; t++) {
-            int64_t index[MAX_AXES] = {0};
-            index[pair] = t;
-            data[t] = expr_eval(e, &(struct environment){.index = index});
-            angle->infinite |= !isfinite(data[t]);
-        }
-        return build_read(x, &angle->operands, graph_ref(x->g, build_table(x, "rope_angle", pair, data), NULL));
+    struct angle *const angle = of;
+    struct builder *const x = angle->x;
+    if (expr_arity(e->op) == 0) return e;
+    if (!is_of_pair(e, angle->pair) || angle->operands.count == MAX_OPERANDS) return NULL;
+    const int64_t pairs = x->m->axis[angle->pair].extent;
+    double *data = arena_alloc(x->m->arena, (size_t)pairs * sizeof *data);
+    for (int64_t t = 0; t < pairs; t++) {
+        int64_t index[MAX_AXES] = {0};
+        index[angle->pair] = t;
+        data[t] = expr_eval(e, &(struct environment){.index = index});
+        angle->infinite |= !isfinite(data[t]);
     }
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < arity; k++) arg[k] = tabulated(x, e->arg[k], pair, angle);
-    return expr_with_args(x->m, e, arg);
+    return build_read(x, &angle->operands, graph_ref(x->g, build_table(x, "rope_angle", angle->pair, data), NULL));
 }
 
 /* Makes the angle of pair t. It is the user's expression, or position * base^(-2t/dims). */
 static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
                              int pair)
 {
-    struct angle angle = {.operands.count = 0};
+    struct angle angle = {.x = x, .pair = pair};
     if (step->angle) {
         const struct expr *const e = build_angle(x, step->angle, position, pair, &angle.operands);
-        angle.e = tabulated(x, e, pair, &angle);
+        angle.e = expr_map(x->m, e, tabulated, &angle);
         if (angle.infinite && sequence == x->i)
             diagnostics_error(x->diagnostics, step->angle_at,
                               "a factor or term of the angle is infinite or not a number for some pairs");

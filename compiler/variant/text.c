@@ -92,22 +92,21 @@ static bool sums_one_factor(const struct graph *g, const struct value *v)
 /* Whether an integer in e is divided by a number that can be 0. */
 static bool can_divide_by_zero(const struct expr *e)
 {
-    const struct expr *const by = e->arg[1];
     bool can = false;
-    if (e->type == TYPE_INT && (e->op == EXPR_DIV || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD)) {
-        const struct expr *const zero = by->op == EXPR_SELECT ? by->arg[0] : NULL;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const by = w.e->arg[1], *const zero = by && by->op == EXPR_SELECT ? by->arg[0] : NULL;
+        if (w.e->type != TYPE_INT || (w.e->op != EXPR_DIV && w.e->op != EXPR_MOD && w.e->op != EXPR_FLOORMOD)) continue;
         const bool guarded = zero && zero->op == EXPR_EQ && zero->arg[0] == by->arg[2] &&
                              zero->arg[1]->op == EXPR_INT && zero->arg[1]->integer == 0 && by->arg[1]->op == EXPR_INT &&
                              by->arg[1]->integer != 0;
-        can = !guarded && by->op != EXPR_SIZE && !(by->op == EXPR_INT && by->integer != 0);
+        can |= !guarded && by->op != EXPR_SIZE && !(by->op == EXPR_INT && by->integer != 0);
     }
-    for (int k = 0; k < expr_arity(e->op); k++) can |= can_divide_by_zero(e->arg[k]);
     return can;
 }
 
 static bool value_can_divide_by_zero(const struct value *v)
 {
-    bool can = (v->expr && can_divide_by_zero(v->expr)) || (v->where && can_divide_by_zero(v->where));
+    bool can = can_divide_by_zero(v->expr) || can_divide_by_zero(v->where);
     for (int k = 0; k < v->operands; k++)
         for (int s = 0; s < v->operand[k].rank; s++) can |= can_divide_by_zero(v->operand[k].sub[s]);
     return can;
@@ -386,8 +385,9 @@ static const char *yaml_of(struct arena *arena, const struct graph *g)
 /* Whether e reads a parameter as lists of blocks. */
 static bool draws_from(const struct expr *e, const char *name)
 {
-    bool draws = e->op == EXPR_DRAWN && e->draw->name && strcmp(e->draw->name, name) == 0;
-    for (int k = 0; k < expr_arity(e->op); k++) draws |= draws_from(e->arg[k], name);
+    bool draws = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        draws |= w.e->op == EXPR_DRAWN && w.e->draw->name && strcmp(w.e->draw->name, name) == 0;
     return draws;
 }
 
@@ -395,8 +395,7 @@ static bool has_lists(const struct graph *g, const char *name)
 {
     bool has = false;
     for (int v = 0; v < g->values; v++)
-        has |= (g->value[v].where && draws_from(g->value[v].where, name)) ||
-               (g->value[v].expr && draws_from(g->value[v].expr, name));
+        has |= draws_from(g->value[v].where, name) || draws_from(g->value[v].expr, name);
     return has;
 }
 

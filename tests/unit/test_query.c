@@ -26,60 +26,57 @@ static struct arena *start(void)
     return arena;
 }
 
-static int asked;
-
-/* Answers YES for x, and does not look into a quotient. */
-static enum answer is_x(const void *of, const struct expr *e)
+/* Answers YES for an operand, and does not look into a quotient. */
+static enum answer is_operand(void *asked, const struct expr *e)
 {
-    asked++;
-    return e == of ? ANSWER_YES : e->op == EXPR_DIV ? ANSWER_NO : ANSWER_ARGUMENTS;
+    ++*(int *)asked;
+    return e->op == EXPR_OPERAND ? ANSWER_YES : e->op == EXPR_DIV ? ANSWER_NO : ANSWER_ARGUMENTS;
 }
 
-static enum answer is_no_sum(const void *of, const struct expr *e)
-{
-    (void)of;
-    return e->op == EXPR_ADD ? ANSWER_NO : e->op == EXPR_EXP ? ANSWER_YES : ANSWER_ARGUMENTS;
-}
-
-static void test_any_and_all(void)
+static void test_find(void)
 {
     struct arena *arena = start();
-    CU_ASSERT(expr_any(x, is_x, x));
-    CU_ASSERT(expr_any(op(EXPR_MUL, y, op(EXPR_EXP, x, NULL)), is_x, x));
-    CU_ASSERT(!expr_any(op(EXPR_MUL, y, op(EXPR_DIV, x, y)), is_x, x));
-    CU_ASSERT(!expr_any(NULL, is_x, x));
-    asked = 0;
-    CU_ASSERT(expr_any(op(EXPR_MUL, x, op(EXPR_EXP, y, NULL)), is_x, x));
-    CU_ASSERT(asked == 2); /* it stops at the first YES */
-    CU_ASSERT(expr_all(NULL, is_no_sum, NULL));
-    CU_ASSERT(expr_all(op(EXPR_MUL, x, y), is_no_sum, NULL));
-    CU_ASSERT(!expr_all(op(EXPR_MUL, x, op(EXPR_ADD, x, y)), is_no_sum, NULL));
-    CU_ASSERT(expr_all(op(EXPR_MUL, x, op(EXPR_EXP, op(EXPR_ADD, x, y), NULL)), is_no_sum, NULL));
+    int asked = 0;
+    CU_ASSERT(expr_find(op(EXPR_MUL, op(EXPR_EXP, x, NULL), y), is_operand, &asked) == x);
+    CU_ASSERT(asked == 3); /* it stops at the first YES */
+    CU_ASSERT(expr_find(op(EXPR_MUL, op(EXPR_DIV, x, y), y), is_operand, &asked) == y);
+    CU_ASSERT(!expr_find(op(EXPR_NEG, op(EXPR_DIV, x, y), NULL), is_operand, &asked));
     arena_free(arena);
 }
 
-static bool count_unless_exp(void *to, const struct expr *e)
+static int visited(const struct expr *e, enum expr_op skip)
 {
-    ++*(int *)to;
-    return e->op != EXPR_EXP;
+    int count = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w); count++) w.skip = w.e->op == skip;
+    return count;
 }
 
-static uint32_t operand_bits(const void *of, const struct expr *e, bool *arguments)
-{
-    (void)of;
-    *arguments = e->op != EXPR_EXP;
-    return e->op == EXPR_OPERAND ? UINT32_C(1) << e->integer : 0;
-}
-
-static void test_each_and_bits(void)
+static void test_walk(void)
 {
     struct arena *arena = start();
-    int count = 0;
-    const struct expr *e = op(EXPR_ADD, x, op(EXPR_EXP, y, NULL));
-    expr_each(e, count_unless_exp, &count);
-    CU_ASSERT(count == 3);
-    CU_ASSERT(expr_bits(e, operand_bits, NULL) == 1);
-    CU_ASSERT(expr_bits(op(EXPR_MUL, e, y), operand_bits, NULL) == 3);
+    const struct expr *e = op(EXPR_ADD, x, op(EXPR_EXP, y, NULL)), *deep = e, *wide = x;
+    CU_ASSERT(visited(NULL, EXPR_EXP) == 0);
+    CU_ASSERT(visited(x, EXPR_EXP) == 1);
+    CU_ASSERT(visited(e, EXPR_SUB) == 4 && e->size == 4);
+    CU_ASSERT(visited(e, EXPR_EXP) == 3);
+    for (int k = 0; k < 300; k++)
+        deep = k % 2 ? op(EXPR_SUB, deep, y) : expr_make(m, EXPR_SELECT, op(EXPR_LT, x, y), deep, y);
+    CU_ASSERT(deep->size > 1000 &&
+              visited(deep, EXPR_COS) == (int)deep->size); /* few parts wait in a deep expression */
+    for (int k = 0; k < 100; k++) wide = op(EXPR_MUL, wide, wide);
+    CU_ASSERT(wide->size == INT64_C(1) << 62);
+    arena_free(arena);
+}
+
+static void test_what_is_read(void)
+{
+    struct arena *arena = start();
+    const struct ref of_i = {.rank = 1, .sub = {i}}, operand[] = {of_i, of_i};
+    const struct expr *e = op(EXPR_ADD, x, expr_make(m, EXPR_SELECT, op(EXPR_LT, i, j), y, x));
+    CU_ASSERT(expr_operands(e, NULL) == 3);
+    CU_ASSERT(expr_operands(e, &(struct environment){.index = (const int64_t[]){0, 0}}) == 1);
+    CU_ASSERT(expr_axes_read(y, operand) == 1 && expr_axes_read(e, operand) == 3);
+    CU_ASSERT(!expr_looks_up(e));
     arena_free(arena);
 }
 
@@ -176,8 +173,9 @@ static void test_linear(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {{"query/any and all", test_any_and_all},
-                                             {"query/each and bits", test_each_and_bits},
+    static const struct unit_test tests[] = {{"query/find", test_find},
+                                             {"query/walk", test_walk},
+                                             {"query/what is read", test_what_is_read},
                                              {"query/rewrites", test_rewrites},
                                              {"query/has", test_has},
                                              {"query/sums and products", test_sums_and_products},

@@ -214,26 +214,26 @@ static void take_group(struct compilation *c)
     if (!c->program.linear) reversal_move_factors(g);
 }
 
-/* Returns e without HELD: held(a) becomes a, and a - held(a) becomes 0, with its products. */
-static const struct expr *without_held(struct module *m, const struct expr *e)
+/* Removes HELD: held(a) becomes a, and a - held(a) becomes 0, with its products. */
+static const struct expr *without_held(void *m, const struct expr *e)
 {
+    const struct expr *const a = e->arg[0], *const b = e->arg[1];
     if (!expr_has(e, EXPR_HELD)) return e;
-    if (e->op == EXPR_HELD) return without_held(m, e->arg[0]);
-    if (e->op == EXPR_SUB && e->arg[1]->op == EXPR_HELD && e->arg[1]->arg[0] == e->arg[0]) return expr_real(m, 0);
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        arg[k] = without_held(m, e->arg[k]);
-        if (e->op == EXPR_MUL && expr_is_real(arg[k], 0)) return arg[k];
-    }
-    for (int k = 0; k < 2 && e->op == EXPR_MUL; k++)
+    if (e->op == EXPR_HELD) return expr_map(m, a, without_held, m);
+    if (e->op == EXPR_SUB && b->op == EXPR_HELD && b->arg[0] == a) return expr_real(m, 0);
+    if (e->op != EXPR_MUL) return NULL;
+    const struct expr *const arg[3] = {expr_map(m, a, without_held, m), expr_map(m, b, without_held, m)};
+    for (int k = 0; k < 2; k++) {
+        if (expr_is_real(arg[k], 0)) return arg[k];
         if (expr_is_real(arg[k], 1) && arg[1 - k]->type == TYPE_REAL) return arg[1 - k];
+    }
     return expr_with_args(m, e, arg);
 }
 
 static void remove_held(struct graph *g)
 {
     for (int v = 0; v < g->values; v++)
-        if (g->value[v].expr) g->value[v].expr = without_held(g->module, g->value[v].expr);
+        if (g->value[v].expr) g->value[v].expr = expr_map(g->module, g->value[v].expr, without_held, g->module);
 }
 
 void pass_differentiate(struct compilation *c)

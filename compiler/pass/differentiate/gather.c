@@ -218,26 +218,24 @@ static int outcome(const struct module *m, const struct expr *c)
     return found;
 }
 
-/* Simplifies e: a select, minimum or maximum with the same choice everywhere becomes that choice. */
-static const struct expr *settled(struct module *m, const struct expr *e)
+/* A select, minimum or maximum with the same choice everywhere becomes that choice. */
+static const struct expr *settled(void *m, const struct expr *e)
 {
-    int arity = expr_arity(e->op);
+    const bool selects = e->op == EXPR_SELECT, bounds = (e->op == EXPR_MIN || e->op == EXPR_MAX) && e->type == TYPE_INT;
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    if (!arity || e->draw || e->name) return e;
-    for (int k = 0; k < arity; k++) arg[k] = settled(m, e->arg[k]);
-    int first = -1;
-    if (e->op == EXPR_SELECT) first = outcome(m, arg[0]);
-    if ((e->op == EXPR_MIN || e->op == EXPR_MAX) && e->type == TYPE_INT)
-        first = outcome(m, expr_make(m, EXPR_LE, arg[e->op == EXPR_MAX], arg[e->op == EXPR_MIN], NULL));
-    if (first >= 0) return e->op == EXPR_SELECT ? arg[first ? 1 : 2] : arg[first ? 0 : 1];
-    return expr_make(m, e->op, arg[0], arg[1], arg[2]);
+    if (e->draw || e->name) return e;
+    if (!selects && !bounds) return NULL;
+    for (int k = 0; k < 2 + selects; k++) arg[k] = expr_map(m, e->arg[k], settled, m);
+    const int first = outcome(m, selects ? arg[0]
+                                         : expr_make(m, EXPR_LE, arg[e->op == EXPR_MAX], arg[e->op == EXPR_MIN], NULL));
+    return first >= 0 ? arg[selects + !first] : expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
 /* Writes e in terms of d and t: first known quotients and remainders, then the index f = g(d, t). */
 static const struct expr *substitute(const struct solution *s, const struct expr *e, const struct expr *f)
 {
     for (int k = 0; k < s->known; k++) e = expr_replace(s->x->m, e, s->from[k], s->to[k]);
-    return settled(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f));
+    return expr_map(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f), settled, s->x->m);
 }
 
 /* Replaces subscript s of r, which depends on sequences, by its axis's index: table[i - j + 7] becomes table[t].
@@ -299,7 +297,8 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
             for (int a = 0; a < map->operand[k].rank; a++)
                 map->operand[k].sub[a] = substitute(&try, map->operand[k].sub[a], inside);
         e = substitute(&try, e, inside);
-        if (try.valid) e = settled(x->m, expr_make(x->m, EXPR_SELECT, try.valid, e, expr_real(x->m, 0)));
+        if (try.valid)
+            e = expr_map(x->m, expr_make(x->m, EXPR_SELECT, try.valid, e, expr_real(x->m, 0)), settled, x->m);
         int rank = 0;
         for (int k = 0; k < map->rank; k++)
             if (map->axes[k] != f) map->axes[rank++] = map->axes[k];

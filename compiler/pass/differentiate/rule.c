@@ -308,7 +308,7 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
 static const struct expr *with_own_value(struct reversal *x, const struct expr *derivative, const struct expr *e,
                                          const struct expr *own)
 {
-    if (e->op != EXPR_SELECT) return expr_arity(e->op) ? expr_replace(x->m, derivative, e, own) : derivative;
+    if (e->op != EXPR_SELECT) return e->size > 1 ? expr_replace(x->m, derivative, e, own) : derivative;
     if (derivative->op != EXPR_SELECT || derivative->arg[0] != e->arg[0]) return derivative;
     return expr_make(x->m, EXPR_SELECT, e->arg[0], with_own_value(x, derivative->arg[1], e->arg[1], own),
                      with_own_value(x, derivative->arg[2], e->arg[2], own));
@@ -316,8 +316,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
 
 static bool divides_by(const struct expr *e, const struct expr *divisor)
 {
-    bool divides = e->op == EXPR_DIV && e->arg[1] == divisor;
-    for (int k = 0; k < expr_arity(e->op); k++) divides |= divides_by(e->arg[k], divisor);
+    bool divides = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) divides |= w.e->op == EXPR_DIV && w.e->arg[1] == divisor;
     return divides;
 }
 

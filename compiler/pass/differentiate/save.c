@@ -112,23 +112,22 @@ static struct graph *take_rows(struct graph *g, struct graph *made, int others, 
 /* Whether e reads `operand` and constants only. */
 static bool reads_alone(const struct expr *e, const struct expr *operand)
 {
-    bool alone = e == operand || e->op == EXPR_REAL || e->op == EXPR_INT || expr_arity(e->op) > 0;
-    for (int k = 0; k < expr_arity(e->op); k++) alone &= reads_alone(e->arg[k], operand);
+    bool alone = true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        alone &= w.e == operand || w.e->op == EXPR_REAL || w.e->op == EXPR_INT || w.e->size > 1;
     return alone;
 }
 
 /* Finds the largest part of e that reads `operand` and constants only. Returns false if there are several parts. */
 static bool find_function(const struct expr *e, const struct expr *operand, const struct expr **found)
 {
-    bool one = true;
-    if (!expr_uses(e, operand)) return true;
-    if (!reads_alone(e, operand)) {
-        for (int k = 0; k < expr_arity(e->op); k++) one &= find_function(e->arg[k], operand, found);
-        return one;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool alone = expr_uses(w.e, operand) && reads_alone(w.e, operand);
+        w.skip = alone || !expr_uses(w.e, operand);
+        if (alone && *found && *found != w.e) return false;
+        if (alone) *found = w.e;
     }
-    one = !*found || *found == e;
-    *found = e;
-    return one;
+    return true;
 }
 
 /* Returns a map that computes e, a function of value `row`. `leaf` is the row's value in e. Inserts the map before

@@ -276,43 +276,36 @@ static void mark_needed(const struct lowering *x, int v, bool *needed)
     }
 }
 
-/* Whether e is costly and has the same value for all elements of a row. Sets *row to the axis of the row. */
-static bool is_of_row(const struct stmt *s, const struct expr *e, int elements, int *row, bool *costly)
-{
-    if (e->op == EXPR_INDEX && e->integer == elements) return false;
-    if (e->op == EXPR_OPERAND) {
-        const struct ref *const r = &s->operand[e->integer];
-        if (ref_uses_axis(r, elements)) return false;
-        if (r->rank) *row = ref_axis(r, r->rank - 1);
-    }
-    *costly |= expr_effort(e->op) >= EFFORT_SLOW;
-    bool all = true;
-    for (int k = 0; k < expr_arity(e->op) && all; k++) all = is_of_row(s, e->arg[k], elements, row, costly);
-    return all;
-}
+struct row_part {
+    const struct stmt *s;
+    int row; /* the axis of the row */
+};
 
-/* Returns the largest part of e that is_of_row, or NULL. */
-static const struct expr *part_of_row(const struct stmt *s, const struct expr *e, int elements, int *row)
+/* Whether e is costly and has the same value for all elements of a row. */
+static enum answer is_of_row(void *of, const struct expr *e)
 {
-    bool costly = false;
-    *row = -1;
-    if (e->type == TYPE_REAL && is_of_row(s, e, elements, row, &costly) && costly && *row == s->axes[0]) return e;
-    const struct expr *found = NULL;
-    for (int k = 0; k < expr_arity(e->op) && !found; k++) found = part_of_row(s, e->arg[k], elements, row);
-    return found;
+    struct row_part *const x = of;
+    const uint32_t read = expr_operands(e, NULL);
+    x->row = -1;
+    for (int k = 0; k < x->s->operands; k++) {
+        const struct ref *const r = &x->s->operand[k];
+        if (read >> k & 1 && r->rank) x->row = ref_axis(r, r->rank - 1);
+    }
+    const bool varies = expr_axes_read(e, x->s->operand) >> x->s->axes[x->s->rank - 1] & 1;
+    return e->type == TYPE_REAL && !varies && expr_takes(e, EFFORT_SLOW) && x->row == x->s->axes[0] ? ANSWER_YES
+                                                                                                    : ANSWER_ARGUMENTS;
 }
 
 /* If a costly part of map s has one value for each row, computes it in a map over rows, before s at *at. So it is not
    computed for each vector of elements. */
 static void compute_by_row(struct lowering *x, struct stmt *s, struct stmt **at)
 {
-    int row;
-    const int elements = s->axes[s->rank - 1];
-    const struct expr *const part = s->rank == 2 ? part_of_row(s, s->assign[0].expr, elements, &row) : NULL,
+    struct row_part found = {.s = s};
+    const struct expr *const part = s->rank == 2 ? expr_find(s->assign[0].expr, is_of_row, &found) : NULL,
                              *with[MAX_OPERANDS] = {NULL};
     if (!part || s->operands == MAX_OPERANDS) return;
-    const int made = lower_new_tile(x, "row_factor", 1, &row);
-    struct stmt *const map = lower_assign(x, &at, 1, &row, made, FOLD_SET, NULL);
+    const int made = lower_new_tile(x, "row_factor", 1, &found.row);
+    struct stmt *const map = lower_assign(x, &at, 1, &found.row, made, FOLD_SET, NULL);
     for (int k = 0; k < s->operands; k++) {
         if (!expr_uses(part, expr_leaf(x->m, EXPR_OPERAND, k))) continue;
         with[k] = expr_leaf(x->m, EXPR_OPERAND, map->operands);

@@ -415,11 +415,13 @@ static void join_state(struct stabilising *x, int user, int k)
 /* Whether e has max(x, 0) or "c ? 0 : x", which are 0 for many arguments. Dropout does not count. */
 static bool cuts_off(const struct expr *e)
 {
-    bool cuts = false;
-    if (e->op == EXPR_MAX || (e->op == EXPR_SELECT && !expr_has(e, EXPR_RANDOM)))
-        for (int k = e->op == EXPR_SELECT; k < expr_arity(e->op); k++) cuts |= expr_is_real(e->arg[k], 0);
-    for (int k = 0; k < expr_arity(e->op) && !cuts; k++) cuts = cuts_off(e->arg[k]);
-    return cuts;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool selects = w.e->op == EXPR_SELECT && !expr_has(w.e, EXPR_RANDOM);
+        if (((selects || w.e->op == EXPR_MAX) && expr_is_real(w.e->arg[1], 0)) ||
+            (w.e->op == EXPR_MAX && expr_is_real(w.e->arg[0], 0)) || (selects && expr_is_real(w.e->arg[2], 0)))
+            return true;
+    }
+    return false;
 }
 
 /* Whether e, over the operands of v, or a value that it depends on is cut off. */
