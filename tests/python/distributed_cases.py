@@ -188,7 +188,7 @@ def no_process_gets_all_keys(folder):
     made, runs = kernels(), (24, 0, 16, 32)
     names = 'linear', 'hedgehog', 'local', 'gated', 'rotated', 'delta', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'document', 'prefix of keys', 'pairs', 'queries', 'undivided'
     for name in names:   # compiles here, not in each process
-        made[name][0]._with_chain(), made[name][0]._with_ring(), made[name][0]._with_gradients()
+        made[name][0]._with_rank_gradients(), made[name][0]._with_gradients()
 
     def work(rank):
         parallel = attnc.torch.ContextParallel()

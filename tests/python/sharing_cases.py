@@ -332,7 +332,7 @@ class Attends(torch.nn.Module):
 @case
 def contexts_of_threads(folder):
     """Two threads enter the same ContextParallel, and leave it in another order. Each is then where it was."""
-    from attnc._autograd import parallel
+    from attnc._context import parallel
 
     torch.distributed.init_process_group('gloo', init_method='file://' + os.path.join(folder, 'meet'), rank=0, world_size=1)
     try:

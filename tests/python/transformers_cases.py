@@ -229,7 +229,7 @@ def recurrences_without_a_compiler(folder):
     def fails(_):
         raise attnc.CompilerError('no C compiler found')
     rule = with_kernels(qwen).torch_chunk_gated_delta_rule
-    before, _model_recurrent._kernel_of = _model_recurrent._kernel_of, fails
+    before, _model_recurrent.kernel_of = _model_recurrent.kernel_of, fails
     try:
         torch.manual_seed(0)
         given = torch.randn(1, 130, 2, 10), torch.randn(1, 130, 2, 10), torch.randn(1, 130, 2, 6)
@@ -242,7 +242,7 @@ def recurrences_without_a_compiler(folder):
         check([str(w.message) for w in said] == [
             'attnc.transformers: PyTorch computes the recurrence, because no C compiler found'], str(said))
     finally:
-        _model_recurrent._kernel_of = before
+        _model_recurrent.kernel_of = before
     os.environ['ATTNC_CFLAGS'] = '-O1'  # with another environment, there may be a C compiler
     try:
         check(not torch.equal(made, rule(*given)[0]), 'PyTorch computes it still')
@@ -645,7 +645,7 @@ def prepare(folder):
     kernels = attnc.transformers.prepare(model)
     check(len(kernels) == 1 and kernels[0].head_dim == 12, 'its kernels: %s' % kernels)
     model.train()
-    check(bool(attnc.transformers.prepare(model)[0]._differentiable), 'a kernel without gradients')
+    check(bool(attnc.transformers.prepare(model)[0]._variants), 'a kernel without gradients')
     check(len(attnc.transformers.prepare(model_of('ViT', 'attnc'), **inputs('ViT'))) == 1, 'the kernels of ViT')
 
 

@@ -289,18 +289,22 @@ def wrong_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str], si
                       f"{' with ' + known if known else ''}{f' ({words})' if words else ''}{turned}")
 
 
-def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
-            sizes: dict[str, int]) -> None:
-    """Checks the dtype and shape of an array. A word in `shape` names a size. Its first use sets the size, such as
-    sizes["n_q"]."""
-    if array.dtype not in _OTHER_NAMES[dtype]:
-        raise TypeError(f"{name} is {array.dtype}; {kernel} takes {named(dtype)}")
-    fits = len(array.shape) == len(shape)
-    for want, have in zip(shape, array.shape) if fits else ():
+def check_shape(name: str, shape: Sequence[int], wanted: Sequence[int | str], sizes: dict[str, int]) -> None:
+    """Checks the shape of an array. A word in `wanted` names a size. Its first use sets the size, such as sizes["n_q"]."""
+    fits = len(shape) == len(wanted)
+    for want, have in zip(wanted, shape) if fits else ():
         fits = fits and have == (size_of(want, sizes, have) if isinstance(want, str) else want)
     if not fits:
-        raise wrong_shape(name, array.shape, shape, sizes)
-    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
+        raise wrong_shape(name, shape, wanted, sizes)
+    sizes.update((want, have) for want, have in zip(wanted, shape) if isinstance(want, str) and "/" not in want)
+
+
+def _expect(kernel: str, name: str, array: _Array, dtype: str, shape: Sequence[int | str],
+            sizes: dict[str, int]) -> None:
+    """Checks the dtype and shape of an array."""
+    if array.dtype not in _OTHER_NAMES[dtype]:
+        raise TypeError(f"{name} is {array.dtype}; {kernel} takes {named(dtype)}")
+    check_shape(name, array.shape, shape, sizes)
 
 
 def words_of_heads(q: Any, v: Any) -> tuple[str, str]:

@@ -124,7 +124,6 @@ class Binding:
     """A compiled kernel, its sizes and its parameters."""
 
     takes_stored = False  # forward takes keys or values of other types than dtype (`storage` of the spec)
-    with_masks: "Binding | None" = None  # a kernel with a mask as a parameter, if one was loaded
 
     def __init__(self, name: str, version: str, dtype: str, head_dim: int, value_dim: int,
                  parameters: Iterable[Iterable[Any]], remedy: str = "",
@@ -173,8 +172,6 @@ class Binding:
         with self._lock:
             self._seeded.clear()
             self.kernel, self.offsets, self.strides = kernel, offsets, strides
-            if kernel.tiles_of_mask:
-                Binding.with_masks = self
             self.tiles = {params[k].name.decode(): params[k].tiles for k in range(kernel.params) if params[k].tiles}
             self.rows = rows  # names of the parameters of which extend() takes only the rows of new tokens
             # stored, because ctypes makes a new object at each access of a structure's member

@@ -54,6 +54,19 @@ def _own_program() -> str:
         return str(path)
 
 
+def library_path(name: str, folder: str = "") -> str | None:
+    """Returns the path of a library of the package, or of the build of $ATTNC, there in a folder. Returns None if there is
+    none."""
+    of_package, build = os.path.dirname(os.path.abspath(__file__)), os.path.dirname(os.environ.get("ATTNC", ""))
+    places = [os.path.join(of_package, "_bin", name), *([os.path.join(build, folder, name)] if build else [])]
+    return next(filter(os.path.exists, places), None)
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        return file.read()
+
+
 def _folder_of(package: str) -> str | None:
     """Returns the folder of an installed package, which is not imported."""
     try:
@@ -205,8 +218,7 @@ class Source:
         if isinstance(spec, str) and not re.search("[./]", path) and not os.path.isfile(path):
             return Source(path, None, settings)
         try:
-            with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                text = file.read()
+            text = _read(path)
         except OSError as error:
             raise type(error)(error.errno, error.strerror, path) from None
         return Source(os.path.basename(path), text, settings, os.path.dirname(path))
@@ -234,8 +246,7 @@ class Source:
         if self.folder is not None:
             path = os.path.join(self.folder, self.operand)
             try:
-                with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                    there = file.read() == self.text
+                there = _read(path) == self.text
             except OSError:
                 there = False
             if there:

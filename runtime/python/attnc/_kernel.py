@@ -493,12 +493,8 @@ def tiles_of_mask(mask: Array) -> MaskTiles:
 
     After a change of the mask, call this function again: kernels do not compute tiles that the table says are hidden.
     A kernel that needs no table ignores it."""
-    if Binding.with_masks is None:
-        made = tiles_without_kernel(mask)
-        if made is not None:
-            return made
-    binding = Binding.with_masks or kernel("softmax_tree")._binding
-    return binding.tiles_of_mask(mask)
+    made = tiles_without_kernel(mask)
+    return kernel("softmax_tree")._binding.tiles_of_mask(mask) if made is None else made
 
 
 def merge(kernel: Kernel, left: Outputs, right: Outputs, *, threads: int | None = None) -> Outputs:

@@ -7,8 +7,8 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence,
 import torch
 from torch import Tensor
 
-from ._arrays import (_HALVES, _INTEGERS, _is_number, _OTHER_NAMES, dtype_of, gradient_type, named, narrowed, row_units, words_of_heads,
-                      wrong_shape)
+from ._arrays import (_HALVES, _INTEGERS, _is_number, _OTHER_NAMES, check_shape, dtype_of, gradient_type, named,
+                      narrowed, row_units, words_of_heads)
 from ._call import MaskTiles
 from ._compiler import Source
 from ._context import cached_constant, constant, parallel, within
@@ -155,10 +155,7 @@ def check(kernel: Kernel, q: Any, k: Any, v: Any) -> None:
             columns = row_units(kind, kernel.head_dim if kernel.values_are_keys else columns)
         if not fits:
             raise TypeError(f"{name} is {dtype_of(a)}; {kernel.name} takes {takes}")
-        words = ("B", heads[name], "n_q" if name == "q" else "n_k")
-        if a.dim() != 4 or a.shape[3] != columns or any(sizes.get(w, n) != n for w, n in zip(words, a.shape)):
-            raise wrong_shape(name, a.shape, (*words, columns), sizes)
-        sizes.update(zip(words, a.shape))
+        check_shape(name, a.shape, ("B", heads[name], "n_q" if name == "q" else "n_k", columns), sizes)
 
 
 # ---- the operators: what they compute, and the shapes of their results
@@ -243,16 +240,16 @@ def _statistics_shapes(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters:
     return q.new_empty(made._axes(q, v), dtype=sums_of(made))
 
 
-def _operator(name: str, function: Callable[..., Any], shapes: Callable[..., Any], schema: str) -> Any:
+def operator(name: str, function: Callable[..., Any], shapes: Callable[..., Any], schema: str) -> Any:
     made = torch.library.custom_op("attnc::" + name, function, mutates_args=(), schema=schema)
     made.register_fake(shapes)
     return made
 
 
-_forward = _operator("forward", _forward_of, _forward_shapes, _FORWARD)
-_backward = _operator("backward", _backward_of, _backward_shapes, _BACKWARD)
-statistics = _operator("statistics", _statistics_of, _statistics_shapes,
-                       "(str kernel, Tensor q, Tensor k, Tensor v, Tensor?[] parameters) -> Tensor")
+_forward = operator("forward", _forward_of, _forward_shapes, _FORWARD)
+_backward = operator("backward", _backward_of, _backward_shapes, _BACKWARD)
+statistics = operator("statistics", _statistics_of, _statistics_shapes,
+                      "(str kernel, Tensor q, Tensor k, Tensor v, Tensor?[] parameters) -> Tensor")
 
 
 def forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],

@@ -17,7 +17,7 @@ from ._context import cached_constant, constant, constant_size, is_traced
 from ._kernel import Kernel
 from ._layer import Attention
 from ._mask import Unreadable, Visible, difference
-from ._operators import _WORDS, kernel_of, names_of, text_as
+from ._operators import _WORDS, kernel_of, names_of, operator, text_as
 from ._tensor_call import call_text
 
 _Model = TypeVar("_Model", bound=nn.Module)
@@ -287,34 +287,31 @@ class _Attend:
 # torch.compile knows a mask only at run time. So this operator compares the mask when it runs.
 
 
-@torch.library.custom_op("attnc::attend_by_mask", mutates_args=())
-def _attend_by_mask(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor,
-                    is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
+_OPERANDS = ("str name, bool ignores, int? seed, Tensor q, Tensor k, Tensor v, Tensor mask, bool is_causal, float? scale, "
+             "bool enable_gqa")
+
+
+def _attended_by_mask(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor,
+                      is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
     shaped = _Shaped(name, ignores, seed)
     if shaped.why_not(q, k, v, mask, is_causal, enable_gqa):
         return _sdpa(q, k, v, mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa).contiguous()
     return shaped.attend(q, k, v, scale)
 
 
-@_attend_by_mask.register_fake
-def _(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor, is_causal: bool,
-      scale: Optional[float], enable_gqa: bool) -> Tensor:
-    return q.new_empty((*q.shape[:-1], v.shape[-1]))
-
-
-@torch.library.custom_op("attnc::attend_by_mask_backward", mutates_args=())
-def _attend_by_mask_backward(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor,
-                             is_causal: bool, scale: Optional[float], enable_gqa: bool, dout: Tensor) -> List[Tensor]:
-    inputs = [a.detach().requires_grad_() for a in (q, k, v)]
+def _gradients_by_mask(*operands: Any) -> List[Tensor]:
+    inputs = [a.detach().requires_grad_() for a in operands[3:6]]
     with torch.enable_grad():
-        out = _attend_by_mask._init_fn(name, ignores, seed, *inputs, mask, is_causal, scale, enable_gqa)
-    return [a.contiguous() for a in torch.autograd.grad(out, inputs, dout)]
+        out = _attended_by_mask(*operands[:3], *inputs, *operands[6:10])
+    return [a.contiguous() for a in torch.autograd.grad(out, inputs, operands[10])]
 
 
-@_attend_by_mask_backward.register_fake
-def _(name: str, ignores: bool, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, mask: Tensor, is_causal: bool,
-      scale: Optional[float], enable_gqa: bool, dout: Tensor) -> List[Tensor]:
-    return [a.new_empty(a.shape) for a in (q, k, v)]
+_attend_by_mask = operator(
+    "attend_by_mask", _attended_by_mask, lambda *of: of[3].new_empty((*of[3].shape[:-1], of[5].shape[-1])),
+    f"({_OPERANDS}) -> Tensor")
+_attend_by_mask_backward = operator(
+    "attend_by_mask_backward", _gradients_by_mask, lambda *of: [a.new_empty(a.shape) for a in of[3:6]],
+    f"({_OPERANDS}, Tensor dout) -> Tensor[]")
 
 
 def _keep(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:

@@ -226,24 +226,19 @@ class State:
     def truncate(self, length: int, sequence: int | None = None) -> None:
         """Truncates one sequence, or all if `sequence` is None, to `length` tokens. Raises ValueError, without any
         change, if a sequence is shorter, or `length` is between 0 and its `min_lengths`."""
-        with self._lock:
-            self._truncate(length, sequence)
-
-    def _truncate(self, length: int, sequence: int | None) -> None:
         some = range(self.batch) if sequence is None else [sequence]
         if sequence is not None and not 0 <= sequence < self.batch:
             raise ValueError(f"sequence is {sequence}; the state has {self.batch} sequences, from 0")
         kernel = self._binding.kernel
-        both = (self._lengths_by(function, some) for function in (kernel.state_min_length, kernel.state_length))
-        for one, least, most in zip(some, *both):
-            if length != self.start and not least <= length <= most:
-                raise ValueError(f"sequence {one} has {most} tokens; its new length must be 0, or from {least} to {most}, "
-                                 f"not {length}")
-        if self._memory is None:
-            return
-        problem = self._call().problem
-        for one in some:
-            self._binding.check(kernel.state_truncate(ctypes.byref(problem), _aligned(self._memory), one, length))
+        with self._lock:
+            both = (self._lengths_by(function, some) for function in (kernel.state_min_length, kernel.state_length))
+            for one, least, most in zip(some, *both):
+                if length != self.start and not least <= length <= most:
+                    raise ValueError(f"sequence {one} has {most} tokens; its new length must be 0, or from {least} to "
+                                     f"{most}, not {length}")
+            problem = self._call().problem
+            for one in some if self._memory is not None else ():
+                self._binding.check(kernel.state_truncate(ctypes.byref(problem), _aligned(self._memory), one, length))
 
     def keep(self, path: Iterable[int], sequence: int = 0) -> None:
         """Keeps some of the tokens that the last extend() appended to a sequence: those with the numbers in `path`, which
@@ -265,19 +260,20 @@ class State:
         """Copies a sequence of `source` to a sequence of this state. `source` is of this kernel with equal heads,
         batch and capacity."""
         with self._locked_with(source):
-            self._assign(sequence, source, source_sequence)
+            if source._memory is None:
+                self.truncate(0, sequence)
+                return
+            problem = self._problem_with(source)
+            self._binding.check(self._binding.kernel.state_copy(
+                problem, _aligned(self._memory), sequence, _aligned(source._memory), source_sequence))
 
-    def _assign(self, sequence: int, source: State, source_sequence: int) -> None:
-        if source._memory is None:
-            self.truncate(0, sequence)
-            return
-        if self._memory is None and source._heads:
-            self._take(*source._heads)
-        if source._heads != self._heads or source.batch != self.batch or source.foldable != self.foldable:
+    def _problem_with(self, other: State) -> Any:
+        """Returns the problem of a call with another state. Raises ValueError if they differ in sizes."""
+        if self._memory is None and other._heads:
+            self._take(*other._heads)
+        if other._heads != self._heads or other.batch != self.batch or other.foldable != self.foldable:
             raise ValueError("the states differ in batch, heads or foldable")
-        self._binding.check(self._binding.kernel.state_copy(
-            ctypes.byref(self._call().problem), _aligned(self._memory), sequence, _aligned(source._memory),
-            source_sequence))
+        return ctypes.byref(self._call().problem)
 
     def fold(self, other: State) -> None:
         """Appends to each sequence the tokens of the same sequence in `other`, which is not changed.
@@ -290,27 +286,16 @@ class State:
         if other is self:
             raise ValueError("a state cannot be appended to itself")
         with self._locked_with(other):
-            self._fold(other)
-
-    def _fold(self, other: State) -> None:
-        if other._memory is None:
-            return
-        if self._memory is None and other._heads:
-            self._take(*other._heads)
-        if other._heads != self._heads or other.batch != self.batch or other.foldable != self.foldable:
-            raise ValueError("the states differ in batch, heads or foldable")
-        self._binding.check(self._binding.kernel.state_fold(
-            ctypes.byref(self._call().problem), _aligned(self._memory), _aligned(other._memory)))
+            if other._memory is not None:
+                problem = self._problem_with(other)
+                self._binding.check(self._binding.kernel.state_fold(problem, _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
         """Returns a copy of the state. A sequence in pages is copied with assign(), after its row of the table."""
         if self.pages is not None:
             raise ValueError("a state in pages: copy the rows of its table, and its sequences with assign()")
-        made = State(self.kernel, self._binding, self.batch, self.capacity, self.start, self.rewind, self.foldable,
-                     self._seed, self._threads, self._given)
-        with self._lock:
-            if self._heads:
-                made._take(*self._heads, self.tobytes())
+        make, described = self.__reduce__()
+        made: State = make(*described)
         return made
 
     __copy__ = copy

@@ -4,33 +4,20 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
-import os
 from typing import Any
 
 from ._array import Array
-from ._arrays import _Array, _BLOCKS, _compact, _is, _OTHER_NAMES, row_units
-from ._compiler import CompilerError, program
+from ._arrays import _Array, _BLOCKS, _check_contiguous, _compact, _is, _OTHER_NAMES, row_units
+from ._compiler import library_path
 from ._header import _DTYPES
 
 TYPES = ("f16", "bf16", "fp8", "i8", "i8_32", "i8_64", "q8_0", "q4_0")
 _FLOATS = ("float32", "float16", "bfloat16")
 
 
-def library_path() -> str | None:
-    """Returns the path of the package's library attnc_tensors.so. Returns None if there is none."""
-    of_package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_tensors.so")
-    if os.path.exists(of_package):
-        return of_package
-    try:
-        of_build = os.path.join(os.path.dirname(program()), "attnc_tensors.so")  # with $ATTNC
-    except CompilerError:
-        return None
-    return of_build if os.path.exists(of_build) else None
-
-
 @functools.lru_cache(maxsize=None)
 def _library() -> Any:
-    path = library_path()
+    path = library_path("attnc_tensors.so")
     if path is None:
         raise RuntimeError("the library attnc_tensors.so is missing; reinstall attnc")
     made = ctypes.CDLL(path)
@@ -48,13 +35,10 @@ def _check_type(kind: str) -> None:
 def _contiguous(name: str, value: Any) -> _Array:
     """Returns an array whose elements are contiguous."""
     made = _Array(name, value)
-    if 0 in made.shape:
-        return made
-    stride = 1
-    for extent, has in zip(reversed(made.shape), reversed(made.strides)):
-        if extent > 1 and has != stride:
-            return _Array(name, _compact(value))
-        stride *= extent
+    try:
+        _check_contiguous(name, made)
+    except ValueError:
+        return _Array(name, _compact(value))
     return made
 
 

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.autograd import forward_ad
 
 from ._arrays import _HALVES
+from ._compiler import library_path
 from ._repeat import _Again
-from ._stored import library_path
 from ._threads import _local, _room
 
 _KINDS = ("absent", "array", "integer", "float", "double")  # enum kind of tensors.h
@@ -113,7 +113,7 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
 @functools.lru_cache(maxsize=None)
 def library() -> Any:
     """Returns the library, or None with an interpreter for which it cannot be used."""
-    path = library_path() if sys.implementation.name == "cpython" else None
+    path = library_path("attnc_tensors.so") if sys.implementation.name == "cpython" else None
     try:
         made = None if path is None else ctypes.PyDLL(path)
         if made is not None:

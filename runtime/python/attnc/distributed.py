@@ -7,7 +7,6 @@ import builtins
 import ctypes
 import datetime
 import functools
-import os
 from types import TracebackType
 from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,7 +16,7 @@ from torch import Tensor, nn
 
 from . import _header, _tensors
 from ._call import Parameter, _Call
-from ._compiler import program
+from ._compiler import library_path
 from ._context import parallel
 from ._kernel import Kernel
 from ._operators import gradient_dtype
@@ -41,11 +40,9 @@ class _Transport(ctypes.Structure):
 
 @functools.lru_cache(maxsize=None)
 def _library() -> Any:
-    of_package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_bin", "attnc_ranks.so")
-    of_build = os.path.join(os.path.dirname(program()), "runtime", "mpi", "attnc_ranks.so")  # with $ATTNC
-    path = next(filter(os.path.exists, (of_package, of_build)), None)
+    path = library_path("attnc_ranks.so", "runtime/mpi")
     if path is None:
-        raise RuntimeError(f"{of_package} does not exist; reinstall attnc")
+        raise RuntimeError("the library attnc_ranks.so is missing; reinstall attnc")
     library = ctypes.CDLL(path)
     library.attn_ranks_workspace.restype = ctypes.c_size_t
     library.attn_ranks_workspace.argtypes = [ctypes.c_void_p] * 3
@@ -66,7 +63,9 @@ class _Messages:
         self.failure: Optional[BaseException] = None
         kinds = dict(_Transport._fields_)
         self.transport = _Transport(rank=dist.get_rank(group), ranks=len(self.processes),
-                                    send=kinds["send"](self._send), receive=kinds["receive"](self._receive), wait=kinds["wait"](self._wait))
+                                    send=kinds["send"](functools.partial(self._begin, dist.isend)),
+                                    receive=kinds["receive"](functools.partial(self._begin, dist.irecv)),
+                                    wait=kinds["wait"](self._wait))
 
     def _guarded(self, function: Callable[[], Any]) -> int:
         """Calls the function. The caller raises an exception after attn_ranks_… has returned."""
@@ -77,19 +76,15 @@ class _Messages:
             return _ENOT_DELIVERED
         return 0
 
-    def _begin(self, begin: Any, address: int, size: int, peer: int, tag: int, request: int) -> None:
-        memory = torch.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=torch.uint8) if size else (
-            torch.empty(0, dtype=torch.uint8))
-        work = begin(memory, self.processes[peer], group=self.group, tag=tag)
-        self.count += 1
-        self.begun[self.count] = work, memory
-        ctypes.c_int64.from_address(request).value = self.count
-
-    def _send(self, _: Any, address: int, size: int, peer: int, tag: int, request: int) -> int:
-        return self._guarded(lambda: self._begin(dist.isend, address, size, peer, tag, request))
-
-    def _receive(self, _: Any, address: int, size: int, peer: int, tag: int, request: int) -> int:
-        return self._guarded(lambda: self._begin(dist.irecv, address, size, peer, tag, request))
+    def _begin(self, begin: Any, _: Any, address: int, size: int, peer: int, tag: int, request: int) -> int:
+        def message() -> None:
+            memory = torch.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=torch.uint8) if size else (
+                torch.empty(0, dtype=torch.uint8))
+            work = begin(memory, self.processes[peer], group=self.group, tag=tag)
+            self.count += 1
+            self.begun[self.count] = work, memory
+            ctypes.c_int64.from_address(request).value = self.count
+        return self._guarded(message)
 
     def _wait(self, _: Any, request: int) -> int:
         return self._guarded(lambda: self.begun.pop(ctypes.c_int64.from_address(request).value)[0].wait())
@@ -246,26 +241,25 @@ class _Exchange:
         """Returns the position of the first query, counted from the first key that this process gets."""
         return self.offset + sum(self.queries[:self.rank]) - self._got()[0]
 
-    def _ended(self, works: Sequence[Any]) -> None:
+    def _pass(self, given: Mapping[int, Tensor], taken: Mapping[int, Tensor], tag: int) -> None:
+        """Sends tensors to other processes, and receives tensors from them, by rank."""
+        works: List[Any] = [
+            begin(one, self.processes[rank], group=self.group, tag=tag)
+            for begin, several in ((dist.isend, given), (dist.irecv, taken))
+            for rank, one in several.items() if rank != self.rank and one.numel()]
         for work in works:
             work.wait()
 
+    def _empty(self, like: Tensor, axis: int, rank: int) -> Tensor:
+        """Returns a new tensor for the rows of a process's keys."""
+        return like.new_empty([self.keys[rank] if number == axis else size for number, size in enumerate(like.shape)])
+
     def gather(self, own: Tensor, axis: int) -> Tensor:
         """Returns the rows of the keys that this process gets."""
-        works, parts = [], []
         own = own.contiguous()
-        for rank, seen in enumerate(self.seen):
-            if rank != self.rank and self.rank in seen and own.numel():
-                works.append(dist.isend(own, self.processes[rank], group=self.group, tag=_KEYS))
-        for rank in self.seen[self.rank]:
-            shape = list(own.shape)
-            shape[axis] = self.keys[rank]
-            part = own if rank == self.rank else own.new_empty(shape)
-            if rank != self.rank and part.numel():
-                works.append(dist.irecv(part, self.processes[rank], group=self.group, tag=_KEYS))
-            parts.append(part)
-        self._ended(works)
-        return torch.cat(parts, axis) if parts else own.narrow(axis, 0, 0)
+        parts = {rank: own if rank == self.rank else self._empty(own, axis, rank) for rank in self.seen[self.rank]}
+        self._pass({rank: own for rank, seen in enumerate(self.seen) if self.rank in seen}, parts, _KEYS)
+        return torch.cat(list(parts.values()), axis) if parts else own.narrow(axis, 0, 0)
 
     def _got(self) -> Tuple[int, int]:
         """Returns the first key that this process gets, and their number."""
@@ -286,23 +280,14 @@ class _Exchange:
     def give_back(self, gradient: Tensor, axis: int) -> Tensor:
         """Returns the gradient of this process's own rows: the sum over all processes that got them."""
         seen = self.seen[self.rank]
-        each = dict(zip(seen, torch.split(gradient, [self.keys[rank] for rank in seen], axis) if seen else ()))
-        shape = list(gradient.shape)
-        shape[axis] = self.keys[self.rank]
-        works, parts, sent = [], [], []
-        for rank, others in enumerate(self.seen):
-            if rank != self.rank and rank in each and each[rank].numel():
-                sent.append(each[rank].contiguous())
-                works.append(dist.isend(sent[-1], self.processes[rank], group=self.group, tag=_GRADIENTS))
-            if self.rank in others:
-                part = each[rank] if rank == self.rank else gradient.new_empty(shape)
-                if rank != self.rank and part.numel():
-                    works.append(dist.irecv(part, self.processes[rank], group=self.group, tag=_GRADIENTS))
-                parts.append(part)
-        self._ended(works)
+        each = torch.split(gradient, [self.keys[rank] for rank in seen], axis) if seen else ()
+        given = {rank: one.contiguous() for rank, one in zip(seen, each)}
+        parts = {rank: given[rank] if rank == self.rank else self._empty(gradient, axis, self.rank)
+                 for rank, others in enumerate(self.seen) if self.rank in others}
+        self._pass(given, parts, _GRADIENTS)
         sums = torch.float64 if gradient.dtype == torch.float64 else torch.float32
-        total = torch.zeros(shape, dtype=sums)
-        for part in parts:
+        total = torch.zeros_like(self._empty(gradient, axis, self.rank), dtype=sums)
+        for part in parts.values():
             total += part
         return total.to(gradient.dtype)
 

@@ -78,7 +78,9 @@ def _translated(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[C
     return kernel, trace.arrays(declared)
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: Optional[BlockMask], enable_gqa: bool) -> None:
+def _checked_call(query: Tensor, key: Tensor, value: Tensor, block_mask: Optional[BlockMask],
+                  enable_gqa: bool) -> tuple[Tensor, Tensor, Optional[Callable[..., Any]]]:
+    """Checks the arguments of flex_attention. Returns key and value for each sequence, and the mask_mod or None."""
     for name, tensor in ("query", query), ("key", key), ("value", value):
         if not isinstance(tensor, Tensor) or tensor.dim() != 4:
             raise ValueError(f"{name} must be a tensor [batch, heads, positions, size]")
@@ -86,11 +88,15 @@ def _check(query: Tensor, key: Tensor, value: Tensor, block_mask: Optional[Block
         raise ValueError(f"query is {query.dtype}; flex_attention takes float32, bfloat16, float16 and float64")
     if key.shape[1] != query.shape[1] and not enable_gqa:
         raise ValueError(f"query has {query.shape[1]} heads and key has {key.shape[1]}: this needs enable_gqa=True")
-    if block_mask is not None:
-        lengths = tuple(block_mask.seq_lengths)
-        if lengths != (query.shape[2], key.shape[2]):
-            raise ValueError(f"block_mask is for {lengths[0]} queries and {lengths[1]} keys, but the call has "
-                             f"{query.shape[2]} and {key.shape[2]}")
+    if key.shape[0] == 1 and query.shape[0] > 1:
+        key, value = (a.expand(query.shape[0], -1, -1, -1) for a in (key, value))
+    if block_mask is None:
+        return key, value, None
+    lengths, mod = tuple(block_mask.seq_lengths), block_mask.mask_mod
+    if lengths != (query.shape[2], key.shape[2]):
+        raise ValueError(f"block_mask is for {lengths[0]} queries and {lengths[1]} keys, but the call has "
+                         f"{query.shape[2]} and {key.shape[2]}")
+    return key, value, _blocks_of(block_mask) if mod is noop_mask or mod is None else mod
 
 
 def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[Callable[..., Any]] = None,
@@ -112,15 +118,11 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: Optiona
     wants_lse = return_lse or (return_aux is not None and return_aux.lse)
     if return_aux is not None and return_aux.max_scores:
         raise NotImplementedError("flex_attention of attnc does not return the maximum of scores")
-    if not (torch.compiler.is_dynamo_compiling() and in_graphs is not None):
-        return _eagerly(query, key, value, score_mod, block_mask, scale, enable_gqa, wants_lse, return_aux is not None)
-    _check(query, key, value, block_mask, enable_gqa)
-    if key.shape[0] == 1 and query.shape[0] > 1:
-        key, value = (a.expand(query.shape[0], -1, -1, -1) for a in (key, value))
-    mod = None if block_mask is None else block_mask.mask_mod
-    if block_mask is not None and (mod is noop_mask or mod is None):
-        mod = _blocks_of(block_mask)
-    made = in_graphs(query, key, value, score_mod or _same, (mod or noop_mask,), scale, {"lse": wants_lse})
+    if torch.compiler.is_dynamo_compiling() and in_graphs is not None:
+        key, value, mod = _checked_call(query, key, value, block_mask, enable_gqa)
+        made = in_graphs(query, key, value, score_mod or _same, (mod or noop_mask,), scale, {"lse": wants_lse})
+    else:
+        made = _eagerly(query, key, value, score_mod, block_mask, scale, enable_gqa, wants_lse)
     out, lse = made if wants_lse else (made, None)
     return (out, AuxOutput(lse=lse)) if return_aux is not None else (out, lse) if wants_lse else out
 
@@ -131,25 +133,19 @@ def _same(score: Any, b: Any, h: Any, q: Any, kv: Any) -> Any:
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
 def _eagerly(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[Callable[..., Any]],
-             block_mask: Optional[BlockMask], scale: Optional[float], enable_gqa: bool, wants_lse: bool,
-             wants_aux: bool) -> Any:
-    _check(query, key, value, block_mask, enable_gqa)
-    if key.shape[0] == 1 and query.shape[0] > 1:
-        key, value = (a.expand(query.shape[0], -1, -1, -1) for a in (key, value))
-    mod = None if block_mask is None else block_mask.mask_mod
-    if block_mask is not None and (mod is noop_mask or mod is None):
-        mod = _blocks_of(block_mask)
-    elif block_mask is not None:
+             block_mask: Optional[BlockMask], scale: Optional[float], enable_gqa: bool, wants_lse: bool) -> Any:
+    key, value, mod = _checked_call(query, key, value, block_mask, enable_gqa)
+    if block_mask is not None and mod is block_mask.mask_mod:
         _check_blocks(block_mask)
-    kernel, arrays = _translated(query, key, value, score_mod, mod, scale)
+    return _computed(query, key, value, score_mod, mod, scale, wants_lse)
+
+
+def _computed(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, mask_mod: Any, scale: Optional[float],
+              wants_lse: bool, traced: bool = False) -> Any:
+    """Returns the result of a call, and with `wants_lse` also the logarithms of the denominators."""
+    kernel, arrays = _translated(query, key, value, score_mod, mask_mod, scale, traced)
     made = kernel(query, key, value, **arrays)
-    if not wants_lse:
-        return (made, AuxOutput()) if wants_aux else made
-    with torch.no_grad():
-        counted: Any = kernel(query.detach(), key.detach(), value.detach(), statistics=True,
-                              **{name: a.detach() for name, a in arrays.items()})
-    lse = counted.statistics
-    return (made, AuxOutput(lse=lse)) if wants_aux else (made, lse)
+    return (made, statistics(kernel, query, key, value, arrays)) if wants_lse else made
 
 
 def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block_mask: Any, scale: Optional[float],
@@ -163,11 +159,7 @@ def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block
     def mask(*arguments: Any) -> Any:
         return block_mask[-1](*arguments, *captured_by_mask)
 
-    kernel, arrays = _translated(query, key, value, score, mask, None if scale is None else float(scale), True)
-    made = kernel(query, key, value, **arrays)
-    if not options["lse"]:
-        return made
-    return made, statistics(kernel, query, key, value, arrays)
+    return _computed(query, key, value, score, mask, None if scale is None else float(scale), options["lse"], True)
 
 
 in_graphs = _flex_graph.operator(_in_a_graph)

@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jaxlib import version as jaxlib_version
 
-from ._arrays import _is_number, check_heads, gradient_type, narrowed, size_of, words_of_heads, wrong_shape
+from ._arrays import _is_number, check_heads, check_shape, gradient_type, narrowed, words_of_heads
 from ._call import Binding, MaskTiles
 from ._compiler import cache_folders, CompilerError, compiler
 from ._dot_product import dot_product_attention as dot_product_attention
@@ -178,12 +178,7 @@ def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: 
         traced = isinstance(array, jax.core.Tracer) and dtype == "i32"  # other integers become int32, after a check
         raise TypeError(f"{name} is {array.dtype}; {kernel.name} takes {_DTYPES[dtype]}"
                         f"{', because JAX traces it and hides its values' if traced else ''}")
-    fits = len(array.shape) == len(shape) and all(
-        have == (size_of(want, sizes, have) if isinstance(want, str) else want)
-        for want, have in zip(shape, array.shape))
-    if not fits:
-        raise wrong_shape(name, array.shape, shape, sizes)
-    sizes.update((want, have) for want, have in zip(shape, array.shape) if isinstance(want, str) and "/" not in want)
+    check_shape(name, array.shape, shape, sizes)
     if isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer):
         platforms = {device.platform for device in array.devices()}
         if platforms != {"cpu"}:
