@@ -97,7 +97,7 @@ struct exchange { /* DLPackExchangeAPI */
     F(interpreter)    /* torch._C._functorch.peek_interpreter_stack */ \
     F(dispatch_modes) /* torch._C._len_torch_dispatch_stack */ \
     F(forward_ad)     /* the module torch.autograd.forward_ad */ \
-    F(parallel)       /* parallel of _autograd.py */ \
+    F(parallel)       /* parallel of _context.py */ \
     F(local)          /* _local of _threads.py */ \
     F(make_room)      /* a function: makes _local.place, of a workspace of at least this size */ \
     F(differentiate)  /* a function: backward of a call without a record */ \

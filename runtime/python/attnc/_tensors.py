@@ -37,7 +37,7 @@ class Tensors:
 
     def __init__(self, library: Any, apply: Callable[..., Any], differentiate: Callable[..., Any], parallel: Any) -> None:
         """apply: the function of the subclass of torch.autograd.Function; differentiate: its backward for a call
-        without a record; parallel: as in _autograd.py"""
+        without a record; parallel: as in _context.py"""
         address = ctypes.pythonapi.PyCapsule_GetPointer
         address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
         api = address(Tensor.__dlpack_c_exchange_api__, b"dlpack_exchange_api")
