@@ -15,25 +15,16 @@ struct merged_row {
 
 /* ---- rows: left[k] = a * left[k] + b * right[k] ---- */
 
-static void merge_f32(float *restrict left, const float *restrict right, int64_t n, float a, float b)
-{
-    for (int64_t k = 0; k < n; k++) left[k] = a * left[k] + b * right[k];
-}
-
-static void merge_f64(double *restrict left, const double *restrict right, int64_t n, double a, double b)
-{
-    for (int64_t k = 0; k < n; k++) left[k] = a * left[k] + b * right[k];
-}
-
-static void merge_bf16(uint16_t *restrict left, const uint16_t *restrict right, int64_t n, float a, float b)
-{
-    for (int64_t k = 0; k < n; k++) left[k] = narrowed_bf16(a * widened_bf16(left[k]) + b * widened_bf16(right[k]));
-}
-
-static void merge_f16(uint16_t *restrict left, const uint16_t *restrict right, int64_t n, float a, float b)
-{
-    for (int64_t k = 0; k < n; k++) left[k] = narrowed_f16(a * widened_f16(left[k]) + b * widened_f16(right[k]));
-}
+#define MERGED_ROWS(name, type, real, widened, narrowed) \
+    static void name(type *restrict left, const type *restrict right, int64_t n, real a, real b) \
+    { \
+        for (int64_t k = 0; k < n; k++) left[k] = narrowed(a * widened(left[k]) + b * widened(right[k])); \
+    }
+MERGED_ROWS(merge_f32, float, float, , )
+MERGED_ROWS(merge_f64, double, double, , )
+MERGED_ROWS(merge_bf16, uint16_t, float, widened_bf16, narrowed_bf16)
+MERGED_ROWS(merge_f16, uint16_t, float, widened_f16, narrowed_f16)
+#undef MERGED_ROWS
 
 /* ---- weights ---- */
 

@@ -51,7 +51,9 @@ ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const st
     if (!problem) return 0;
     const struct program *const extends = attn_state_program(kernel, problem);
     struct state_header header = {.rewind = 0};
-    if (kernel->prefix_row && kernel->uncopied && attn_state_describe(kernel, extends, problem, &header)) return 0;
+    if (kernel->prefix_row && kernel->uncopied && attn_state_describe(kernel, extends, problem, &header) &&
+        problem->batch != 0)
+        return 0;
     const struct extend_memory m = memory_of(kernel, problem, extends, header.rewind);
     const size_t all = bytes_plus(m.threads, bytes_times(m.bytes, attn_call_threads_served(kernel, problem)));
     return bytes_fit(all) ? all : 0;

@@ -102,12 +102,16 @@ ATTN_API void attn_state_from_row(const struct kernel *kernel, const struct rows
 
 /* ---- copying and moving rows ---- */
 
-/* Copies n rows of one head. */
+/* Copies n rows of one head. rounded: the dtype to which rows of floats are rounded, or -1. */
 static void copy_rows_of_head(const struct kept_array *kept, unsigned char *to, const unsigned char *from,
-                              const struct row *f, int64_t n)
+                              const struct row *f, int64_t n, int rounded)
 {
     const int64_t row = kept->row_bytes, element = kept->element;
-    if (f->apart != element) {
+    if (rounded >= 0)
+        for (int64_t k = 0; k < n; k++)
+            attn_store_row((enum attn_dtype)rounded, (const float *)(const void *)(from + k * f->strides.row),
+                           kept->rounded, to + k * row);
+    else if (f->apart != element) {
         for (int64_t k = 0; k < n; k++)
             for (int64_t e = 0; e < row / element; e++)
                 memcpy(to + k * row + e * element, from + k * f->strides.row + e * f->apart, (size_t)element);
@@ -117,8 +121,8 @@ static void copy_rows_of_head(const struct kept_array *kept, unsigned char *to, 
         for (int64_t k = 0; k < n; k++) memcpy(to + k * row, from + k * f->strides.row, (size_t)row);
 }
 
-ATTN_API void attn_state_copy_rows(const struct kernel *kernel, const struct rows *to, int64_t to_row,
-                                   const struct rows *from, int64_t from_row, int64_t n, int array, int64_t sequences)
+static void copy_or_round(const struct kernel *kernel, const struct rows *to, int64_t to_row, const struct rows *from,
+                          int64_t from_row, int64_t n, int array, int64_t sequences, int rounded)
 {
     const struct row *const t = &to->of[array], *const f = &from->of[array];
     const struct kept_array *const kept = &kernel->kept_array[array];
@@ -126,31 +130,26 @@ ATTN_API void attn_state_copy_rows(const struct kernel *kernel, const struct row
         unsigned char *into = t->at + x * t->strides.batch + to_row * kept->row_bytes;
         const unsigned char *with = f->at + x * f->strides.batch + from_row * f->strides.row;
         for (int64_t g = 0; g < t->strides.batch; g += t->strides.head) {
-            copy_rows_of_head(kept, into, with, f, n);
+            copy_rows_of_head(kept, into, with, f, n, rounded);
             into += t->strides.head;
             with += f->strides.head;
         }
     }
 }
 
-/* Like attn_state_copy_rows, for rows of floats that the state stores rounded. */
-static void copy_rounded(const struct kernel *kernel, const struct rows *to, int64_t to_row, const struct rows *from,
-                         int64_t n, int array, int64_t sequences)
+ATTN_API void attn_state_copy_rows(const struct kernel *kernel, const struct rows *to, int64_t to_row,
+                                   const struct rows *from, int64_t from_row, int64_t n, int array, int64_t sequences)
 {
-    const struct row *const t = &to->of[array], *const f = &from->of[array];
+    copy_or_round(kernel, to, to_row, from, from_row, n, array, sequences, -1);
+}
+
+/* Stores n rows of the caller, rounded if the state stores them so. */
+static void store_rows(const struct kernel *kernel, const struct rows *to, int64_t to_row, const struct rows *from,
+                       int64_t n, int array, int64_t sequences)
+{
     const struct kept_array *const kept = &kernel->kept_array[array];
-    for (int64_t x = 0; x < sequences; x++) {
-        unsigned char *into = t->at + x * t->strides.batch + to_row * t->strides.row;
-        const unsigned char *with = f->at + x * f->strides.batch;
-        for (int64_t g = 0; g < t->strides.batch; g += t->strides.head) {
-            for (int64_t k = 0; k < n; k++)
-                attn_store_row(kernel->array[kept->array].dtype,
-                               (const float *)(const void *)(with + k * f->strides.row), kept->rounded,
-                               into + k * t->strides.row);
-            into += t->strides.head;
-            with += f->strides.head;
-        }
-    }
+    copy_or_round(kernel, to, to_row, from, 0, n, array, sequences,
+                  kept->rounded ? (int)kernel->array[kept->array].dtype : -1);
 }
 
 ATTN_API void attn_state_slide(const struct kernel *kernel, const struct rows *rows, int64_t sequences, int64_t from,
@@ -300,7 +299,7 @@ static int store_prepared_rounded(const struct rows *to, int64_t to_row, const s
         attn_state_from_row(kernel, from, done, &given);
         const int error = store_prepared(&prepared, 0, &given, call, length + done, m, x);
         if (error) return error;
-        copy_rounded(kernel, to, to_row + done, &prepared, m, 0, call->p.batch);
+        store_rows(kernel, to, to_row + done, &prepared, m, 0, call->p.batch);
     }
     return 0;
 }
@@ -315,11 +314,6 @@ ATTN_API int attn_state_store_rows(const struct rows *to, int64_t to_row, const 
                                                   : store_prepared(to, to_row, from, call, length, n, x);
         if (error) return error;
     }
-    for (int a = kernel->prepared != 0; a < copied; a++) {
-        if (kernel->kept_array[a].rounded)
-            copy_rounded(kernel, to, to_row, from, n, a, call->p.batch);
-        else
-            attn_state_copy_rows(kernel, to, to_row, from, 0, n, a, call->p.batch);
-    }
+    for (int a = kernel->prepared != 0; a < copied; a++) store_rows(kernel, to, to_row, from, n, a, call->p.batch);
     return 0;
 }

@@ -1,7 +1,6 @@
 /* Values that forward saves for backward. */
 #include "call.h"
 
-/* Returns the bytes of an array with an element per query and head. */
 ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
@@ -26,7 +25,6 @@ ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_p
     return bytes_fit(bytes) ? bytes : 0;
 }
 
-/* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
 ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at)
 {
     const size_t bytes = attn_call_row_bytes(call->kernel, &call->p);

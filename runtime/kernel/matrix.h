@@ -58,19 +58,18 @@ TARGET INLINE void T(unit_terms)(const int64_t lanes, int64_t rows, const int64_
 {
     for (int64_t r = 0; r < rows; r += 32, a += 32 * a_row, c += 32 * c_row)
         for (int64_t x = 0; x < lanes; x += 32) {
-            const uint16_t *const right = b + 2 * x;
+#define BLOCK_OF(some_rows, some_lanes) \
+    T(unit_block)(some_rows, some_lanes, steps, a, a_row, a_terms, a_term, b + 2 * x, b_row, b_terms, b_term, c + x, \
+        c_row, add)
             if (rows - r > 16 && lanes - x > 16)
-                T(unit_block)(32, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
-                    add);
+                BLOCK_OF(32, 32);
             else if (rows - r > 16)
-                T(unit_block)(32, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
-                    add);
+                BLOCK_OF(32, 16);
             else if (lanes - x > 16)
-                T(unit_block)(16, 32, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
-                    add);
+                BLOCK_OF(16, 32);
             else
-                T(unit_block)(16, 16, steps, a, a_row, a_terms, a_term, right, b_row, b_terms, b_term, c + x, c_row,
-                    add);
+                BLOCK_OF(16, 16);
+#undef BLOCK_OF
         }
 }
 
