@@ -87,12 +87,17 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
     return maker_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
-void maker_each(struct maker *x, enum kernel_step step, bool shown)
+void maker_each(struct maker *x, enum kernel_step step)
 {
     struct versions *const made = &x->p->kernel.of[step];
     const struct program program = {.kind = step_table[step].kind};
     for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
-        const struct compilation *const c = maker_compile(x, NULL, v->target, program, shown && !made->count);
+        const struct compilation *const c = maker_compile(x, NULL, v->target, program, !made->count);
         versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1});
     }
+}
+
+void maker_note_gradients(const struct maker *x)
+{
+    diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");
 }

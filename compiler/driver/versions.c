@@ -30,139 +30,6 @@ static struct compilation *compile(struct maker *x, const struct schedule *sched
     return maker_compile(x, schedule, target, program, shown);
 }
 
-/* Returns the number of parts of a kind. `first` computes the first group of gradients. */
-static int parts_of(const struct compilation *first, enum program_kind kind)
-{
-    const struct gradient_graphs *const g = &first->gradients;
-    const bool of_terms = first->program.of_terms;
-    switch ((int)kind) {
-    case PROGRAM_SAVED_ROWS: return !of_terms && g->saving->outputs > g->results;
-    case PROGRAM_ROW_SUMS: return !of_terms && g->row_sums->outputs > 0;
-    case PROGRAM_FROM_SUMS: return !of_terms && g->from_sums;
-    case PROGRAM_TOTALS: return g->totals != NULL; /* the first of these parts knows how many there are */
-    default: return g->groups;
-    }
-}
-
-/* Compiles the parts of backward for a target and adds them to part[at], in this order:
-   - the saved rows, if forward has not saved them, and sums over elements of rows: each has its own number
-   - a part for each group of gradients that share loops
-   - gradients from stored sums of a group
-   - gradients that sum over all rows, from a partial sum per slice
-   Returns the first part that computes gradients. */
-static const struct compilation *compile_parts(struct maker *x, const struct schedule *schedule,
-                                               const struct target *target, struct program program,
-                                               const struct compilation **part, int at)
-{
-    static const enum program_kind kind[] = {PROGRAM_SAVED_ROWS, PROGRAM_ROW_SUMS, PROGRAM_GRADIENTS, PROGRAM_FROM_SUMS,
-                                             PROGRAM_TOTALS};
-    const struct compilation *const first = maker_compile(x, schedule, target, program, false);
-    for (size_t k = 0; k < sizeof kind / sizeof *kind && x->good; k++) {
-        const bool grouped = kind[k] != PROGRAM_SAVED_ROWS && kind[k] != PROGRAM_ROW_SUMS;
-        int parts = parts_of(first, kind[k]);
-        if (!grouped && !parts && !program.of_terms) at++;
-        for (int n = 1; n <= parts && x->good; n++) {
-            if (at == (program.of_terms ? MAX_PARTS : FIRST_TERMS)) {
-                diagnostics_error(x->d, x->p->spec->emit_at, "gradients in more than %d parts are not compiled yet",
-                                  MAX_PARTS);
-                x->good = false;
-                break;
-            }
-            program.kind = kind[k];
-            program.group = grouped ? n : 0;
-            part[at] = kind[k] == PROGRAM_GRADIENTS && n == 1 ? first
-                                                              : maker_compile(x, schedule, target, program, false);
-            if (x->good && kind[k] == PROGRAM_TOTALS) parts = part[at]->gradients.groups;
-            at++;
-        }
-    }
-    return first;
-}
-
-/* Compiles the parts of backward for a target. The gradients of the arrays that prefix sums read are computed last, by
-   parts from number FIRST_TERMS on. */
-static void compile_backward(struct maker *x, const struct schedule *schedule, const struct target *target, bool linear,
-                             const struct compilation **part)
-{
-    struct unit *p = x->p;
-    struct program program = {.kind = PROGRAM_GRADIENTS, .linear = linear, .group = 1};
-    const struct compilation *const first = compile_parts(x, schedule, target, program, part, 0);
-    if (!x->good) return;
-    for (int u = 0; u < p->default_count && !(schedule && schedule->knobs); u++)
-        if (p->defaults[u].target == target) p->defaults[u].gradients[linear] = first;
-    const int saved = first->gradients.saving->outputs - first->gradients.results,
-              row_sums = first->gradients.row_sums->outputs;
-    if (saved > p->kernel.saved) p->kernel.saved = saved;
-    if (row_sums > p->kernel.row_sums) p->kernel.row_sums = row_sums;
-    for (int k = 0; k < p->kernel.arrays->count; k++) {
-        const struct kernel_array *const a = &p->kernel.arrays->array[k];
-        program.of_terms |= a->learned && prefix_terms_read(p->graph, a->name);
-    }
-    if (program.of_terms) compile_parts(x, schedule, target, program, part, FIRST_TERMS);
-}
-
-/* Returns the entry of the schedule for this number of keys, or NULL if there is none. */
-static const struct schedule *entry_for(const struct spec *spec, int64_t keys)
-{
-    const struct schedule *entry = NULL;
-    for (int e = 0; e < spec->schedules; e++)
-        if (spec->schedule[e].from <= keys) entry = &spec->schedule[e];
-    return entry;
-}
-
-/* Returns whether both schedules set the same knobs. NULL is a schedule without knobs. */
-static bool same_knobs(const struct schedule *a, const struct schedule *b)
-{
-    const int knobs = a ? a->knobs : 0;
-    int found = 0;
-    if (knobs != (b ? b->knobs : 0)) return false;
-    for (int k = 0; k < knobs; k++)
-        for (int n = 0; n < knobs; n++)
-            found += strcmp(a->knob[k].name, b->knob[n].name) == 0 && a->knob[k].value == b->knob[n].value;
-    return found == knobs;
-}
-
-/* The parts of the gradients for one form and one setting of knobs. */
-struct made_parts {
-    bool linear;
-    const struct schedule *schedule;
-    const struct compilation *part[MAX_PARTS];
-};
-
-/* Makes the gradients for a target. For each number of keys, they have the same form as forward, because they read
-   its saved values. */
-static void make_backward(struct maker *x, const struct target *target)
-{
-    struct unit *p = x->p;
-    struct made_parts *const made = arena_alloc(p->arena, 2 * MAX_SCHEDULES * sizeof *made), *last = NULL;
-    int count = 0;
-    for (int64_t from = 0, next; from < INT64_MAX && x->good; from = next) {
-        const bool linear = unit_choice(p, target, from)->program.linear;
-        const struct schedule *entry = entry_for(p->spec, from);
-        const struct schedule *schedule = entry ? entry->backward : NULL;
-        struct made_parts *parts = made;
-        while (parts < made + count && !(parts->linear == linear && same_knobs(parts->schedule, schedule))) parts++;
-        if (parts == made + count) {
-            /* A schedule without knobs still gives `from`, which the names of C functions contain. */
-            struct schedule *none = arena_alloc(p->arena, sizeof *none);
-            none->from = entry ? entry->from : 0;
-            *parts = (struct made_parts){.linear = linear, .schedule = schedule ? schedule : none};
-            compile_backward(x, parts->schedule, target, linear, parts->part);
-            count++;
-        }
-        for (int n = 0; n < MAX_PARTS && parts != last; n++)
-            versions_add(
-                p->arena, &p->kernel.of[STEP_BACKWARD],
-                (struct version){.target = target, .c = parts->part[n], .from = from, .cooperative = 1, .part = n});
-        last = parts;
-        next = INT64_MAX;
-        for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);)
-            if (v->target == target && v->from > from && v->from < next) next = v->from;
-        for (int e = 0; e < p->spec->schedules; e++)
-            if (p->spec->schedule[e].from > from && p->spec->schedule[e].from < next) next = p->spec->schedule[e].from;
-    }
-}
-
 /* If `backward` sets knobs, compiles the first group of gradients with default knobs. The knobs are checked against
    this compilation. */
 static void make_default_gradients(struct maker *x, struct defaults *u)
@@ -177,26 +44,6 @@ static void make_default_gradients(struct maker *x, struct defaults *u)
     }
 }
 
-/* Renumbers the parts of backward without gaps. */
-static void number_parts(struct unit *p)
-{
-    struct versions *const backward = &p->kernel.of[STEP_BACKWARD];
-    int number[MAX_PARTS], kept = 0;
-    for (int n = 0; n < MAX_PARTS; n++) {
-        number[n] = -1;
-        for (const struct version *v = NULL; versions_next(backward, &v);)
-            if (v->part == n) number[n] = p->kernel.parts;
-        p->kernel.parts += number[n] >= 0;
-    }
-    for (int k = 0; k < backward->count; k++) {
-        const int n = number[backward->version[k].part];
-        if (n < 0) continue;
-        backward->version[kept] = backward->version[k];
-        backward->version[kept++].part = n;
-    }
-    backward->count = kept;
-}
-
 /* Returns whether the gradients of the linear form can be compiled. Sets *reads_solution to whether they read
    SAVED_SOLUTION. */
 static bool linear_has_gradients(const struct maker *x, const struct target *target, bool *reads_solution)
@@ -206,7 +53,7 @@ static bool linear_has_gradients(const struct maker *x, const struct target *tar
     trial.p = arena_alloc(x->p->arena, sizeof *trial.p);
     *trial.p = *x->p;
     const struct compilation *part[MAX_PARTS] = {NULL};
-    compile_backward(&trial, NULL, target, true, part);
+    maker_parts(&trial, NULL, target, true, part);
     *reads_solution = trial.good && part[2]->gradients.parts &&
                       graph_find(part[2]->gradients.parts, SAVED_SOLUTION) >= 0;
     return trial.good;
@@ -350,15 +197,6 @@ static void drop_idle(struct unit *p, int first, int first_version)
     p->kernel.of[STEP_FORWARD].count = first_version;
 }
 
-/* Compiles the programs that compute the terms of prefix sums and the corrected values, if other programs read them. */
-static void make_first(struct maker *x)
-{
-    const struct versions *const forward = &x->p->kernel.of[STEP_FORWARD];
-    const bool corrects = graph_find_solve(x->p->graph) >= 0 && forward->count && !forward->version->c->program.linear;
-    if (has_prefix_sums(x->p->graph)) maker_each(x, STEP_TERMS, false);
-    if (corrects) maker_each(x, STEP_CORRECT, true);
-}
-
 /* Returns the number of keys from which an entry of the schedule uses the linear form. It is the entry's knob
    `crossover`, or the default. */
 static int64_t crossover_of(const struct defaults *u, const struct schedule *schedule)
@@ -371,13 +209,6 @@ static int64_t crossover_of(const struct defaults *u, const struct schedule *sch
     return u->crossover;
 }
 
-/* Adds a note that the error is about gradients. Returns false. */
-static bool no_gradients(const struct maker *x)
-{
-    diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");
-    return false;
-}
-
 int targets_to_load(const struct target **target, int targets, bool (*runs)(const struct target *))
 {
     int kept = 0;
@@ -386,17 +217,17 @@ int targets_to_load(const struct target **target, int targets, bool (*runs)(cons
     return kept;
 }
 
-bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
-                   struct diagnostics *d, struct diagnostics *schedule)
+/* Makes the versions of forward. */
+static void make_forward(struct maker *x)
 {
+    struct unit *const p = x->p;
     const struct spec *spec = p->spec;
     const int entries = spec->schedules ? spec->schedules : 1;
-    const bool one = o->only_here && !o->named_targets; /* without a target's idle features, the next target has code */
+    const bool one = x->o->only_here && !x->o->named_targets; /* without idle features, the next target has code */
     const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
-    struct maker maker = {p, o, d, true}, *x = &maker;
-    for (int t = 0; t < targets && x->good; t++) make_defaults(x, target[t], t == 0 && !spec->schedules);
-    if (!x->good) return false;
-    const int errors = diagnostics_errors(schedule);
+    for (int t = 0; t < x->targets && x->good; t++) make_defaults(x, x->target[t], t == 0 && !spec->schedules);
+    if (!x->good) return;
+    const int errors = diagnostics_errors(x->of_schedule);
     /* Targets without features share the crossover of the first such target. Each target with features has its own
        crossover. */
     const struct defaults *plain = &p->defaults[0];
@@ -408,12 +239,15 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
                                                     : crossover_length(of->quadratic, of->linear);
     }
     for (int u = 0; u < p->default_count && x->good; u++) make_default_gradients(x, &p->defaults[u]);
-    if (!x->good) return no_gradients(x);
-    knobs_check(p, schedule);
-    if (diagnostics_errors(schedule) > errors) return false;
+    if (!x->good) {
+        maker_note_gradients(x);
+        return;
+    }
+    knobs_check(p, x->of_schedule);
+    x->good = diagnostics_errors(x->of_schedule) == errors;
     struct defaults by_default[MAX_VERSIONS]; /* includes the defaults of targets that drop_idle removes */
     memcpy(by_default, p->defaults, sizeof by_default);
-    for (int t = 0; t < targets && x->good; t++) {
+    for (int t = 0; t < x->targets && x->good; t++) {
         const int first = p->kernel.compilations, first_version = forward->count;
         for (int e = 0; e < entries && x->good; e++) {
             const struct schedule *entry = spec->schedules ? &spec->schedule[e] : NULL;
@@ -423,28 +257,57 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
             const int64_t crossover = crossover_of(&by_default[t], entry);
             struct compilation *quadratic = crossover > from ? by_default[t].quadratic : NULL,
                                *linear = crossover < next ? by_default[t].linear : NULL;
-            if (entry && quadratic) quadratic = compile(x, entry, target[t], false, t == 0);
-            if (entry && linear && x->good) linear = compile(x, entry, target[t], true, t == 0);
+            if (entry && quadratic) quadratic = compile(x, entry, x->target[t], false, t == 0);
+            if (entry && linear && x->good) linear = compile(x, entry, x->target[t], true, t == 0);
             if (!x->good) break;
             if (quadratic) add(p, quadratic, from, first, first_version);
             if (linear) add(p, linear, crossover > from ? crossover : from, first, first_version);
         }
         if (x->good) drop_idle(p, first, first_version);
-        if (x->good && p->kernel.compilations > first) add_few(x, target[t], &by_default[t], first_version, t == 0);
-        if (x->good && p->kernel.compilations > first) add_heads(x, target[t], first_version, t == 0);
+        if (x->good && p->kernel.compilations > first) add_few(x, x->target[t], &by_default[t], first_version, t == 0);
+        if (x->good && p->kernel.compilations > first) add_heads(x, x->target[t], first_version, t == 0);
         if (one && p->kernel.compilations > 0) break;
     }
-    if (x->good) make_first(x);
-    if (!x->good) return false;
-    const bool backward = spec->emit & EMIT_BACKWARD;
-    for (const struct version *v = NULL; backward && x->good && versions_next_target(forward, &v);)
-        make_backward(x, v->target);
-    number_parts(p);
-    if (!x->good) return no_gradients(x);
-    if (spec->emit & EMIT_DECODE) maker_extend(x);
-    if (!x->good) return false;
     bool linear = false;
     for (int k = 0; k < p->kernel.compilations; k++) linear |= p->kernel.compilation[k]->program.linear;
     if (!linear && p->defaults[0].linear) p->why_quadratic = "the schedule does not use it at any length";
-    return true;
+}
+
+/* Whether the kernel has a step, by its row in program.def, if the steps of earlier rows are made. */
+static bool has_step(const struct unit *p, enum kernel_step step)
+{
+    const struct spec *const spec = p->spec;
+    const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
+    bool linear = forward->count;
+    for (const struct version *v = NULL; versions_next_target(forward, &v);)
+        linear &= versions_find(forward, v->target, INT64_MAX)->c->program.linear;
+    const bool learns = spec->emit & EMIT_BACKWARD, decodes = spec->emit & EMIT_DECODE,
+               has_prefixes = has_prefix_sums(p->graph), solves = graph_find_solve(p->graph) >= 0,
+               stores_sums = p->kernel.of[STEP_EXTEND].count, joins = states_join(p),
+               prepares = stores_prepared_keys(spec), drops = spec->dropout > 0;
+    const bool has[STEPS] = {
+#define STEP(step, name, kind, first, wanted) [STEP_##step] = wanted,
+#include "../schedule/program.def"
+    };
+    return has[step];
+}
+
+bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
+                   struct diagnostics *d, struct diagnostics *schedule)
+{
+    static void (*const make[STEPS])(struct maker *) = {[STEP_FORWARD] = make_forward,
+                                                        [STEP_BACKWARD] = maker_backward,
+                                                        [STEP_EXTEND] = maker_extend,
+                                                        [STEP_ATTEND] = maker_attend,
+                                                        [STEP_FOLDABLE] = maker_foldable};
+    struct maker maker = {p, o, d, schedule, target, targets, true}, *x = &maker;
+    for (int step = 0; step < STEPS && x->good; step++) {
+        if (!has_step(p, (enum kernel_step)step)) continue;
+        if (make[step])
+            make[step](x);
+        else
+            maker_each(x, (enum kernel_step)step);
+    }
+    if (x->good && p->spec->emit & EMIT_DECODE) maker_state(x);
+    return x->good;
 }

@@ -168,7 +168,7 @@ static void rows_of_target(const struct emitted_file *e, const struct table_arra
                            struct text *out)
 {
     static const char *const roles[STEPS] = {
-#define STEP(step, name, kind, first) [STEP_##step] = "RUN_" #step,
+#define STEP(step, name, kind, first, wanted) [STEP_##step] = "RUN_" #step,
 #include "../schedule/program.def"
     };
     for (int step = 0; step < STEPS; step++) {

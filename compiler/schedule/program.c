@@ -17,7 +17,7 @@ const struct program_row program_table[] = {
 };
 
 const struct step_row step_table[STEPS] = {
-#define STEP(step, name, kind, first) [STEP_##step] = {name, PROGRAM_##kind, first},
+#define STEP(step, name, kind, first, wanted) [STEP_##step] = {name, PROGRAM_##kind, first},
 #include "program.def"
 };
 

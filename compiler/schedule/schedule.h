@@ -20,7 +20,7 @@ enum program_kind {
 };
 
 enum kernel_step {
-#define STEP(step, name, kind, first) STEP_##step,
+#define STEP(step, name, kind, first, wanted) STEP_##step,
 #include "program.def"
     STEPS
 };
