@@ -24,7 +24,7 @@ static char byte_at(const char *text, size_t size, struct position at)
     return 0;
 }
 
-/* Checks positions: every byte of every scalar is found in the text at its position. */
+/* Checks positions: every byte of every scalar is found in the text at its position, but for blanks. */
 static void check_places(const struct yaml *node, const char *text, size_t size, int *left)
 {
     for (int k = 0; k < node->count && *left > 0; k++) {
@@ -36,7 +36,7 @@ static void check_places(const struct yaml *node, const char *text, size_t size,
         struct position at = yaml_place(node, k);
         if (at.line == node->at.line && at.column == node->at.column) continue;
         char value = node->text[k], found = byte_at(text, size, at);
-        bool space = value == ' ' || value == '\n', middle = ((unsigned char)value & 0xc0) == 0x80;
+        bool space = strchr(" \t\r\n", value), middle = ((unsigned char)value & 0xc0) == 0x80;
         if (found != value && !space && !middle && !(node->style == '"' && found == '\\')) abort();
     }
 }
