@@ -371,7 +371,8 @@ int main(int count, char **argument)
     const char **set = arena_alloc(arena, max), **shape = arena_alloc(arena, max), **file = arena_alloc(arena, max);
     int skip = command == COMMAND_compile ? 1 : 2,
         status = parse(&o, command, count - skip, argument + skip, set, shape, file);
-    if (status == STATUS_DONE && o.json && strcmp(o.json, "-") != 0 && command != COMMAND_bench) {
+    if (status == STATUS_DONE && o.json && strcmp(o.json, "-") != 0 && command != COMMAND_bench &&
+        command != COMMAND_tune) {
         complain(&o, "%s writes JSON to standard output: --json takes no file", command_rows[command].name);
         status = STATUS_USAGE;
     }

@@ -115,11 +115,6 @@ void remove_at(int parent, const char *name)
     unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-void remove_folder(const char *path)
-{
-    remove_at(AT_FDCWD, path);
-}
-
 const char *hash_text(struct arena *arena, const char *data, size_t length)
 {
     char *digits = arena_alloc(arena, SHA256_DIGEST_STRING_LENGTH);

@@ -33,8 +33,6 @@ void paste_file(struct pasted *pasted, const struct runtime_file *file, struct t
 
 /* Creates a folder and its parents, like mkdir -p. Returns 0, or -1 with errno. */
 int make_folders(const char *path, unsigned mode);
-/* Removes a folder and its contents. If the path is a link, removes the link but not its target. */
-void remove_folder(const char *path);
 /* Returns the SHA-256 of the data in hexadecimal. */
 const char *hash_text(struct arena *arena, const char *data, size_t length);
 struct schedule;
@@ -62,8 +60,7 @@ struct options {
     const char *picture;
     bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
     /* Arguments of tune that are not parsed yet (tune/options.c). */
-    const char *trials, *samples, *database, *report, *knobs;
-    bool resume;
+    const char *trials, *samples, *report, *knobs;
     const char *const *shape;
     int shapes;
     bool has_seed;

@@ -58,25 +58,9 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
     return true;
 }
 
-/* Returns the default of --db. On failure, prints a message and returns NULL. */
-static const char *default_database(const struct options *o, struct arena *arena)
-{
-    const char *base = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *folder = NULL;
-    if (base && *base == '/') folder = arena_printf(arena, "%s/attnc", base);
-    if (!folder && home && *home == '/') folder = arena_printf(arena, "%s/.local/share/attnc", home);
-    if (!folder)
-        complain(o, "neither XDG_DATA_HOME nor HOME is set: name a file for the results with --db");
-    else if (make_folders(folder, 0700) != 0)
-        complain(o, "%s: %s; name a file for the results with --db", folder, strerror(errno));
-    else
-        return arena_printf(arena, "%s/tune.db", folder);
-    return NULL;
-}
-
-bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status)
+bool tune_request_read(const struct options *o, struct tune_request *r)
 {
     *r = (struct tune_request){.time = 300, .limit = 60, .samples = 5, .seed = o->has_seed ? o->seed : 1};
-    *status = STATUS_USAGE;
     bool good = true;
     for (int k = 0; k < o->shapes && good; k++) good = read_shape(o, o->shape[k], r);
     if (o->shapes == 0 && good) good = read_shape(o, "n=4k,heads=8", r);
@@ -90,10 +74,7 @@ bool tune_request_read(const struct options *o, struct arena *arena, struct tune
         complain(o, "--shape names %d lengths, but a kernel has at most %d schedules", lengths, MAX_SCHEDULES);
         good = false;
     }
-    if (!good) return false;
-    *status = STATUS_MACHINE;
-    r->database = o->database ? o->database : default_database(o, arena);
-    return r->database != NULL;
+    return good;
 }
 
 /* Returns true if the first `length` bytes of `word` name the knob. The prefix "backward." may be omitted. */

@@ -10,14 +10,13 @@ struct tune_request {
     int shapes;
     /* Sorted by length. 0 threads means OpenMP's default. */
     struct tune_shape shape[MAX_SHAPES];
-    const char *database;
     /* Seconds. `time` is for the whole search, and `limit` is for one trial. */
     double time, limit;
     int64_t trials, samples, document;
     uint64_t seed;
 };
-/* Reads the options of attnc tune into *r. On failure, prints a message, sets *status and returns false. */
-bool tune_request_read(const struct options *o, struct arena *arena, struct tune_request *r, enum status *status);
+/* Reads the options of attnc tune into *r. On failure, prints a message and returns false. */
+bool tune_request_read(const struct options *o, struct tune_request *r);
 /* Removes knobs that --knobs does not name from the space. On failure, prints a message and returns false. */
 bool tune_knobs(const struct options *o, struct tune_space *space);
 

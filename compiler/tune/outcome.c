@@ -70,6 +70,7 @@ void tuning_tell(const struct tuning *t, const struct tune_run *run)
 {
     struct text line = {0};
     int measured = 0, shared = 0;
+    if (t->o->json && strcmp(t->o->json, "-") == 0) return;
     for (int k = 0; k < run->trials; k++) {
         measured += run->trial[k].result.status == TUNE_MEASURED;
         shared += run->trial[k].same_as != 0;

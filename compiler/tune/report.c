@@ -5,7 +5,6 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
-#include "store.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -98,9 +97,8 @@ static const char *time_text(const struct page *p, double seconds)
     return arena_copy(p->arena, table_seconds(seconds, text, sizeof text));
 }
 
-static const char *date_text(const struct page *p, double when)
+static const char *date_text(const struct page *p, time_t t)
 {
-    const time_t t = when >= 0 && when < 1e11 ? (time_t)when : 0;
     struct tm tm;
     char text[64];
     if (t == 0 || !gmtime_r(&t, &tm) || strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
@@ -203,9 +201,7 @@ static void put_trial(const struct page *p, const struct view *v, int k)
     }
     text_add(p->out, "<td class=\"why\">");
     if (r->status != TUNE_MEASURED) add_escaped(p->out, clean(p->arena, r->why));
-    for (int other = 0; other < run->trials && t->same_as; other++)
-        if (run->trial[other].id == t->same_as)
-            text_add(p->out, "%sthe same C as trial %d", *r->why ? "; " : "", other + 1);
+    if (t->same_as) text_add(p->out, "%sthe same C as trial %d", *r->why ? "; " : "", t->same_as);
     text_add(p->out, "</td></tr>\n");
 }
 
@@ -276,7 +272,7 @@ static void put_run(const struct page *p, const struct view *v)
     fact(p, "Schedules in the space",
          points == INT64_MAX ? "more than 9e18" : arena_printf(p->arena, "%lld", (long long)points));
     fact(p, "Begun", date_text(p, run->begun));
-    fact(p, "Run, spec hash", arena_printf(p->arena, "%lld, %.12s", (long long)run->id, e->spec_hash));
+    fact(p, "Spec hash", arena_printf(p->arena, "%.12s", e->spec_hash));
     text_add(p->out, "</dl>\n");
     if (*e->spec_text) {
         text_add(p->out, "<details><summary>The spec</summary><pre>");
@@ -391,4 +387,53 @@ void tune_report(const struct tune_run *runs, int count, struct text *out)
     text_add(out, "<script>\n%s</script>\n</body>\n</html>\n", tune_report_script);
     arena_free(p.arena);
     if (!whole) text_free(out); /* if memory ran out, the text is empty */
+}
+
+/* ---- all results as JSON ---- */
+
+static json_t *plain_trial(struct arena *arena, const struct tune_run *run, const struct tune_trial *t)
+{
+    const struct tune_space *s = &run->experiment.space;
+    const struct tune_result *r = &t->result;
+    const struct tune_gain gain = tune_gain(r);
+    json_t *schedule = json_object(), *samples = json_array();
+    for (int k = 0; k < s->knobs; k++)
+        json_object_set_new(schedule, s->knob[k].name, json_integer(s->knob[k].value[t->point.at[k]]));
+    for (int k = 0; k < r->samples; k++)
+        json_array_append_new(samples, json_pack("[f, f]", r->sample[k].seconds, r->sample[k].default_seconds));
+    return json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schedule", schedule,
+                     "status", tune_status_name[r->status], "why", clean(arena, r->why), "same_as",
+                     t->same_as ? json_integer(t->same_as) : json_null(), "median_s", number(true, tune_seconds(r)),
+                     "ratio", number(true, gain.ratio), "ratio_low", number(true, gain.low), "ratio_high",
+                     number(true, gain.high), "flops", number(r->work > 0, r->work), "peak_flops_s",
+                     number(r->peak > 0, r->peak), "bytes", number(r->bytes > 0, r->bytes), "bandwidth_bytes_s",
+                     number(r->bandwidth > 0, r->bandwidth), "samples", samples);
+}
+
+void tune_json(const struct tune_run *runs, int count, struct text *out)
+{
+    struct arena *arena = arena_new();
+    json_t *list = json_array();
+    for (int k = 0; k < count; k++) {
+        const struct tune_experiment *e = &runs[k].experiment;
+        const struct tune_trial *best = run_best(&runs[k]);
+        json_t *trials = json_array();
+        for (int t = 0; t < runs[k].trials; t++)
+            json_array_append_new(trials, plain_trial(arena, &runs[k], &runs[k].trial[t]));
+        json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:f, s:o, s:o, s:o}",
+                                "spec", clean(arena, e->spec_name), "spec_hash", e->spec_hash, "machine",
+                                clean(arena, e->machine), "compiler", clean(arena, e->compiler), "attnc", e->attnc,
+                                "target", e->target, "batch", (json_int_t)e->shape.batch, "heads",
+                                (json_int_t)e->shape.heads, "kv_heads", (json_int_t)e->shape.kv_heads, "key_heads",
+                                (json_int_t)e->shape.key_heads, "length", (json_int_t)e->shape.length, "threads",
+                                e->shape.threads, "backward", (int)e->shape.backward, "seed", (double)runs[k].seed,
+                                "best", best ? json_integer(best - runs[k].trial + 1) : json_null(), "knobs",
+                                space_json(&e->space), "trials", trials);
+        json_array_append_new(list, run);
+    }
+    char *data = json_dumps(list, JSON_INDENT(1) | JSON_REAL_PRECISION(9));
+    if (data) text_add(out, "%s\n", data);
+    free(data);
+    json_decref(list);
+    arena_free(arena);
 }

@@ -2,10 +2,10 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
-#include "store.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const tune_status_name[] = {"measured", "wrong", "crashed", "late", "refused", NULL};
 
@@ -56,6 +56,17 @@ struct tune_gain tune_gain(const struct tune_result *r)
     }
     arena_free(arena);
     return gain;
+}
+
+struct tune_trial *tune_trial_add(struct tune_run *run, struct arena *arena)
+{
+    /* the room is a power of 2 */
+    if ((run->trials & (run->trials - 1)) == 0) {
+        struct tune_trial *more = arena_alloc(arena, (size_t)(2 * run->trials + 1) * sizeof *more);
+        if (run->trials) memcpy(more, run->trial, (size_t)run->trials * sizeof *more);
+        run->trial = more;
+    }
+    return &run->trial[run->trials++];
 }
 
 double tune_seconds(const struct tune_result *r)

@@ -80,29 +80,6 @@ json_t *space_json(const struct tune_space *s)
     return list;
 }
 
-bool space_read(const char *text, struct arena *arena, struct tune_space *s)
-{
-    json_t *list = json_loads(text, 0, NULL), *values;
-    const size_t knobs = json_array_size(list);
-    bool good = json_is_array(list) && knobs <= MAX_KNOBS;
-    *s = (struct tune_space){.knobs = good ? (int)knobs : 0};
-    for (int k = 0; k < s->knobs && good; k++) {
-        struct tune_knob *knob = &s->knob[k];
-        const char *name, *says;
-        good = json_unpack(json_array_get(list, (size_t)k), "{s:s, s:s, s:i, s:o}", "name", &name, "says", &says,
-                           "usual", &knob->default_at, "values", &values) == 0 &&
-               json_array_size(values) <= MAX_KNOB_VALUES && knob->default_at >= 0 &&
-               (size_t)knob->default_at < json_array_size(values);
-        if (!good) break;
-        knob->name = arena_copy(arena, name);
-        knob->says = arena_copy(arena, says);
-        for (; (size_t)knob->values < json_array_size(values); knob->values++)
-            knob->value[knob->values] = json_integer_value(json_array_get(values, (size_t)knob->values));
-    }
-    json_decref(list);
-    return good;
-}
-
 /* Returns the knob with this name. Returns NULL if there is none, if it does not accept the value, or if it has no
    room for one more value. */
 static struct tune_knob *knob_taking(struct tune_space *s, const char *name, int64_t value)

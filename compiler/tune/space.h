@@ -31,11 +31,9 @@ struct tune_point point_default(const struct tune_space *s);
 /* Appends the values of the point, such as "tile_q=64 tile_k=288". */
 void point_text(const struct tune_space *s, const struct tune_point *p, struct text *out);
 
-/* The knobs of the space as JSON: name, says, usual (the index of the default value) and values. space_read returns
-   false if the text is none. */
+/* The knobs of the space as JSON: name, says, usual (the index of the default value) and values. */
 struct json_t;
 struct json_t *space_json(const struct tune_space *s);
-bool space_read(const char *text, struct arena *arena, struct tune_space *s);
 
 /* ---- the cost model (cost.c) ---- */
 

@@ -1,9 +1,8 @@
-/* attnc tune: searches the schedules of a spec, stores every result, and writes the best ones to SPEC.tuned.yaml.
+/* attnc tune: searches the schedules of a spec, and writes the best ones to SPEC.tuned.yaml.
    - A point is one schedule. A trial measures one point.
    - The leader is the fastest point so far. It is measured again, because its samples may have been lucky. */
 #include "report.h"
 #include "search.h"
-#include "store.h"
 #include "tune.h"
 #include "tuning.h"
 #include "../cost/cost.h"
@@ -64,20 +63,12 @@ static double expected(void *user, const struct tune_point *point)
 
 /* ---- trials ---- */
 
-/* Each returns the index of a trial, or -1: the trial of the point, the trial with this id, and a trial that measured C
-   code with this hash. */
+/* Each returns the index of a trial, or -1: the trial of the point, and a trial that measured C code with this hash. */
 static int trial_at(const struct tune_run *run, const struct tune_point *point)
 {
     const struct tune_space *space = &run->experiment.space;
     int k = run->trials - 1;
     while (k >= 0 && point_number(space, &run->trial[k].point) != point_number(space, point)) k--;
-    return k;
-}
-
-static int trial_called(const struct tune_run *run, int64_t id)
-{
-    int k = run->trials - 1;
-    while (k >= 0 && run->trial[k].id != id) k--;
     return k;
 }
 
@@ -93,25 +84,19 @@ static bool known_code(void *user, const char *code)
     return trial_of_code(user, code) >= 0;
 }
 
-/* Stores the result of trial `k`, and of the trials that share it. Returns k, or -1 after a failure. */
-static int keep(struct tuning *t, int k, const struct tune_result *result)
+/* Sets the result of trial `k`, and of the trials that share it. Returns k. */
+static int keep(struct tune_run *run, int k, const struct tune_result *result)
 {
-    struct tune_run *run = &t->run;
     run->trial[k].result = *result;
-    t->failed |= !store_trial(t->store, run, &run->trial[k]);
-    for (int j = 0; j < run->trials && !t->failed; j++) {
-        if (run->trial[j].same_as != run->trial[k].id) continue;
-        run->trial[j].result = *result;
-        t->failed |= !store_trial(t->store, run, &run->trial[j]);
-    }
-    return t->failed ? -1 : k;
+    for (int j = 0; j < run->trials; j++)
+        if (run->trial[j].same_as == k + 1) run->trial[j].result = *result;
+    return k;
 }
 
-static int add_trial(struct tuning *t, const struct tune_point *point, double begun, int64_t same_as,
-                     const struct tune_result *result)
+static int add_trial(struct tuning *t, const struct tune_point *point, int same_as, const struct tune_result *result)
 {
-    *tune_trial_add(&t->run, t->arena) = (struct tune_trial){.begun = begun, .point = *point, .same_as = same_as};
-    return keep(t, t->run.trials - 1, result);
+    *tune_trial_add(&t->run, t->arena) = (struct tune_trial){.point = *point, .same_as = same_as, .result = *result};
+    return t->run.trials - 1;
 }
 
 /* Appends the samples of `before` to the result. */
@@ -144,14 +129,14 @@ static void add_work(const struct tuning *t, struct tune_result *result)
     result->bandwidth = t->speed.bandwidth;
 }
 
-/* Measures the point and stores the result. If `joined` is true, the new samples are added to those that the point has.
+/* Measures the point and keeps the result. If `joined` is true, the new samples are added to those that the point has.
    Otherwise they replace these. If another point has equal C code, both share a result. Returns the index of the trial,
-   or -1 after an interruption or a message. */
+   or -1 after an interruption. */
 static int measure(struct tuning *t, const struct tune_point *point, int samples, bool joined)
 {
     struct tune_run *run = &t->run;
     int k = trial_at(run, point);
-    if (k >= 0 && run->trial[k].same_as) k = trial_called(run, run->trial[k].same_as);
+    if (k >= 0 && run->trial[k].same_as) k = run->trial[k].same_as - 1;
     const int has = k >= 0 && joined ? run->trial[k].result.samples : 0;
     const struct trial_request request = {t->o,
                                           t->file,
@@ -166,18 +151,17 @@ static int measure(struct tuning *t, const struct tune_point *point, int samples
                                           k < 0 ? known_code : NULL,
                                           run};
     struct tune_result result;
-    const double begun = store_now();
     const enum trial_end end = trial_run(&request, t->arena, &result);
     t->infinite |= result.infinite;
     if (end == TRIAL_INTERRUPTED) return -1;
     if (end == TRIAL_KNOWN) {
         int same = trial_of_code(run, result.code);
         if (!trial_enough(&run->trial[same].result, samples)) same = measure(t, &run->trial[same].point, samples, true);
-        return same < 0 ? -1 : add_trial(t, point, begun, run->trial[same].id, &run->trial[same].result);
+        return same < 0 ? -1 : add_trial(t, point, same + 1, &run->trial[same].result);
     }
     if (has) join(t->arena, &result, &run->trial[k].result);
     add_work(t, &result);
-    return k < 0 ? add_trial(t, point, begun, 0, &result) : keep(t, k, &result);
+    return k < 0 ? add_trial(t, point, 0, &result) : keep(run, k, &result);
 }
 
 static bool confirmed(const struct tune_result *result)
@@ -223,7 +207,7 @@ static void search(struct tuning *t)
         &(struct search_request){&t->space, t->request.seed, t->request.trials, expected, t});
     struct tune_point point;
     int wanted;
-    while (!t->failed && !trial_interrupted() && tuning_spent(t) <= t->until && search_next(s, &point, &wanted)) {
+    while (!trial_interrupted() && tuning_spent(t) <= t->until && search_next(s, &point, &wanted)) {
         if (wanted < t->request.samples) wanted = (int)t->request.samples;
         const struct tune_result *result = try_point(t, &point, wanted);
         if (result) search_tell(s, &point, result);
@@ -255,15 +239,14 @@ static bool compare(struct tuning *t)
     if (!t->in_force ||
         (t->comparable && point_number(&t->space, &by_default) == point_number(&t->space, &t->in_force_point)))
         return true;
-    return t->comparable && !t->failed && !trial_interrupted() &&
-           try_point(t, &t->in_force_point, (int)t->request.samples);
+    return t->comparable && !trial_interrupted() && try_point(t, &t->in_force_point, (int)t->request.samples);
 }
 
 /* Measures the fastest trial again until the fastest trial is confirmed. New samples may show that another trial is
    faster. */
 static void confirm(struct tuning *t)
 {
-    for (int k = 0; k < LEADERS && !t->failed && !trial_interrupted(); k++) {
+    for (int k = 0; k < LEADERS && !trial_interrupted(); k++) {
         const int first = leader(&t->run);
         if (first < 0) return;
         const struct tune_point point = t->run.trial[first].point;
@@ -273,16 +256,20 @@ static void confirm(struct tuning *t)
 
 /* ---- output ---- */
 
-static enum status write_report(const struct options *o, const struct tune_run *runs, int count)
+static enum status write_runs(const struct options *o, const char *file,
+                              void (*print)(const struct tune_run *runs, int count, struct text *out),
+                              const struct tune_run *runs, int count)
 {
-    struct text page = {0};
-    tune_report(runs, count, &page);
+    struct text text = {0};
+    print(runs, count, &text);
     enum status status = STATUS_MACHINE;
-    if (page.data)
-        status = write_whole(o, o->report, page.data, page.length);
-    else
+    if (!text.data)
         complain(o, "out of memory");
-    text_free(&page);
+    else if (strcmp(file, "-") == 0)
+        status = table_put(o, &text);
+    else
+        status = write_whole(o, file, text.data, text.length);
+    text_free(&text);
     return status;
 }
 
@@ -331,8 +318,6 @@ static enum status prepare(struct tuning *t)
                 "%s was tuned for a different version of %s: its schedules are not used; the old file is kept as %s~",
                 t->file_has.path, t->file, t->file_has.path);
     if (!room_for_all(t)) return STATUS_INPUT;
-    t->store = store_open(t->request.database, true, t->arena, t->o, &status);
-    if (!t->store) return status;
     int threads = t->request.shape[0].threads;
     if (!trial_machine(t->o, t->unit->spec->dtype, threads, true, &t->speed)) return STATUS_MACHINE;
     for (int k = 0; k < t->request.shapes; k++)
@@ -359,7 +344,7 @@ static enum status tune(struct tuning *t)
             t->target->name, t->speed.peak / 1e9, t->speed.bandwidth / 1e9, t->speed.threads,
             t->speed.threads == 1 ? "" : "s");
     t->started = attn_seconds();
-    for (t->shape = 0; t->shape < t->request.shapes && !t->failed && !trial_interrupted(); t->shape++) {
+    for (t->shape = 0; t->shape < t->request.shapes && !trial_interrupted(); t->shape++) {
         double begin = tuning_spent(t), share = (t->request.time - begin) / (t->request.shapes - t->shape);
         t->trials = t->failures = 0;
         t->infinite = false;
@@ -373,14 +358,12 @@ static enum status tune(struct tuning *t)
         t->experiment.space = t->space;
         t->expected_size = space_points(&t->space) < MAX_EXPECTED ? space_points(&t->space) : MAX_EXPECTED;
         t->expected = arena_alloc(t->arena, (size_t)t->expected_size * sizeof *t->expected);
-        if (!store_run(t->store, &t->experiment, t->request.seed, t->o->resume, t->arena, &t->run))
-            return STATUS_MACHINE;
+        t->run = (struct tune_run){.begun = time(NULL), .seed = t->request.seed, .experiment = t->experiment};
         t->until = begin + share * (1 - FOR_LEADERS);
         search(t);
         const bool tried = t->trials > 0, compared = tried && compare(t);
-        if (tried && !t->failed) confirm(t);
+        if (tried) confirm(t);
         tuning_clear_line(t);
-        if (t->failed) return STATUS_MACHINE;
         outcome[count++] = (struct outcome){t->run, t->trials > t->failures, compared};
         tuning_tell(t, &t->run);
         tuning_say_unsteady(t, &t->run);
@@ -389,24 +372,11 @@ static enum status tune(struct tuning *t)
         tuning_say_peak_moved(t);
         status = tuning_write(t, outcome, count);
     }
-    if (status == STATUS_DONE && t->o->report) {
-        struct tune_run *runs = arena_alloc(t->arena, (size_t)count * sizeof *runs);
-        for (int k = 0; k < count; k++) runs[k] = outcome[k].run;
-        status = write_report(t->o, runs, count);
-    }
+    struct tune_run *runs = arena_alloc(t->arena, MAX_SHAPES * sizeof *runs);
+    for (int k = 0; k < count; k++) runs[k] = outcome[k].run;
+    if (status == STATUS_DONE && t->o->report) status = write_runs(t->o, t->o->report, tune_report, runs, count);
+    if (status == STATUS_DONE && t->o->json) status = write_runs(t->o, t->o->json, tune_json, runs, count);
     return status;
-}
-
-/* Writes a page about the searches in the database. */
-static enum status report_database(const struct options *o, const char *database, struct arena *arena)
-{
-    enum status status;
-    struct tune_run *runs = NULL;
-    struct store *store = store_open(database, false, arena, o, &status);
-    const int count = store ? store_runs(store, arena, &runs) : -1;
-    store_close(store);
-    if (count >= 0) return write_report(o, runs, count);
-    return status == STATUS_DONE ? STATUS_MACHINE : status;
 }
 
 int command_tune(const struct options *o)
@@ -416,24 +386,21 @@ int command_tune(const struct options *o)
     enum status status = STATUS_MACHINE;
     if (!t)
         complain(o, "out of memory");
-    else if (o->files > 1 || (o->files == 0 && !o->report)) {
+    else if (o->files != 1) {
         complain(o, o->files ? "tune takes one spec"
                              : "tune takes a spec: attnc tune SPEC.yaml; attnc tune --help lists the options");
         status = STATUS_USAGE;
-    } else if (tune_request_read(o, arena, &t->request, &status)) {
+    } else if (!tune_request_read(o, &t->request))
+        status = STATUS_USAGE;
+    else {
         t->o = o;
         t->file = o->file[0];
         t->arena = arena;
         t->live = isatty(STDERR_FILENO) && !o->console.quiet;
-        if (o->files == 0)
-            status = report_database(o, t->request.database, arena);
-        else {
-            trial_guard();
-            status = tune(t);
-            store_close(t->store);
-            unit_free(t->unit);
-            text_free(&t->text);
-        }
+        trial_guard();
+        status = tune(t);
+        unit_free(t->unit);
+        text_free(&t->text);
     }
     free(t);
     arena_free(arena);

@@ -6,7 +6,6 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
-#include "store.h"
 #include "trial.h"
 #include "tuned_text.h"
 #include "../driver/driver.h"
@@ -26,14 +25,11 @@ struct tuning {
     struct unit *unit;
     struct tune_space space;
     const struct target *target;
-    struct store *store;
     struct machine_speed speed;
     struct tune_experiment experiment;
     struct tuned_file file_has; /* SPEC.tuned.yaml before the search */
     double started;
-    /* `live` is true if progress is one line on a terminal. `failed` is true if the search stops because of an
-       error. */
-    bool live, failed;
+    bool live; /* true if progress is one line on a terminal */
     /* The members below describe the current shape. */
     struct tune_run run; /* with all its trials */
     /* `shape` is the index of the current shape in the request. `trials` and `failures` are of this process. */

@@ -572,7 +572,7 @@ def show_prints_a_file(place):
 def a_page_of_help_for_each_command(place):
     own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads',
            'check': '--lengths --heads --seed --threads --verbose', 'bench': '--lengths --heads --plot --csv',
-           'tune': '--shape --knobs --db --report', 'list': '', 'show': 'NAME'}
+           'tune': '--shape --knobs --report', 'list': '', 'show': 'NAME'}
     pages = {command: place.attnc(command, '--help').stdout for command in own}
     with open(os.path.join(ROOT, 'compiler', 'command', 'command_line.def')) as f:
         rows = re.findall(r'^OPTION\("(\S+?)", "\S*", \w+, (.*?), (?:true|false),', f.read(), re.M)

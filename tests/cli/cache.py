@@ -293,7 +293,7 @@ def control_characters_in_names(place):
     place.write('bad' + name, 'similarity: softmax\nname: x\n')
     for words, status in ((('explain', name), 0), (('no' + name,), 1), (('bad' + name,), 1),
                           (('run', name, '--in', 'no' + name, '--out', name), 1),
-                          (('explain', 'soft.yaml', '--set', name), (1, 2)), (('tune', '--report', 'x.html', '--db', name), 1)):
+                          (('explain', 'soft.yaml', '--set', name), (1, 2)), (('tune', 'no' + name), 1)):
         done = place.attnc(*words, status=status)
         said = done.stdout + done.stderr
         check(not any(ord(c) < 32 and c not in '\n\t' or 127 <= ord(c) < 160 for c in said), repr(said))

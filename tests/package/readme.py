@@ -509,7 +509,7 @@ def commands_of_attnc(place):
                 'SPEC', 'longformer').replace('--in DIR', '--in in').replace('--out DIR', '--out out').replace(
                 'NAME', 'softmax')
             place.shell(command + (' --lengths 128 --time 0.01' if ' bench ' in command
-                                   else ' --shape n=64 --time 5 --db tune.db' if ' tune ' in command else ''))
+                                   else ' --shape n=64 --time 5' if ' tune ' in command else ''))
     check(np.allclose(np.load(place.path('out', 'out.npy')), 1), 'attnc run')
     for status, argv in (0, ['list']), (1, ['none.yaml']), (2, ['--none']):
         place.run(['attnc', *argv], status=status)
@@ -552,7 +552,7 @@ def tune_schedules(place):
     search, take = texts(MANUAL, 'Tune schedules')[0].rstrip().split('\n')
     check('n=4k..16k,heads=8 --time 600' in search, 'another search')
     place.shell(search.replace('n=4k..16k,heads=8 --time 600', 'n=64..128,heads=2 --time 15')
-                + ' --samples 3 --trials 4 --db results.db')
+                + ' --samples 3 --trials 4')
     place.shell(take)
     check('schedule' in place.read('longformer.tuned.yaml') and '<html' in place.read('tuned.html'),
           'no schedule, or no page')

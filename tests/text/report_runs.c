@@ -4,7 +4,6 @@
 #include "compiler/tune/report.h"
 #include "compiler/tune/result.h"
 #include "compiler/tune/space.h"
-#include "compiler/tune/store.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,7 +33,6 @@ static struct tune_space tiles(void)
 static struct tune_run new_run(const char *name, int64_t length, int trials)
 {
     return (struct tune_run){
-        .id = 7,
         .begun = 1795219200,
         .seed = 42,
         .experiment = {.spec_name = name,
@@ -67,8 +65,6 @@ static struct tune_run search(const char *name, int64_t length, int trials, uint
     for (int k = 0; k < trials; k++) {
         struct tune_trial *t = &run.trial[k];
         struct tune_result *r = &t->result;
-        t->id = k + 1;
-        t->begun = run.begun + k;
         for (int j = 0; j < s->knobs; j++)
             t->point.at[j] = k == 0 ? s->knob[j].default_at : (int)(uniform() * s->knob[j].values);
         const int64_t q = s->knob[0].value[t->point.at[0]], keys = s->knob[1].value[t->point.at[1]];
@@ -103,7 +99,6 @@ static struct tune_run by_hand(void)
     struct tune_run run = new_run("by_hand", 4096, 6);
     for (int k = 0; k < run.trials; k++) {
         struct tune_trial *t = &run.trial[k];
-        t->id = 100 + k;
         t->point = point_default(&run.experiment.space);
         t->point.at[0] = k == 0 ? 2 : k == 2 ? 5 : k == 3 ? 0 : k;
         if (k >= 4) {

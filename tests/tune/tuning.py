@@ -1,10 +1,9 @@
 """Helpers of the cases of attnc tune: a folder, calls of attnc, changed compilers."""
 import json
 import os
-import sqlite3
 
 from quick import REAL
-from suite import check, execute, obeying_modes
+from suite import check, execute
 
 SPEC = '''name: small   # of little work
 similarity: softmax
@@ -18,45 +17,34 @@ class Tuning:
 
     def __init__(self, suite, folder, spec=SPEC, **environment):
         self.suite, self.folder = suite, folder
-        self.env = dict(os.environ, OMP_NUM_THREADS='2', NO_COLOR='1', XDG_DATA_HOME=folder + '/data', **environment)
+        self.env = dict(os.environ, OMP_NUM_THREADS='2', NO_COLOR='1', **environment)
         with open(folder + '/small.yaml', 'w') as file:
             file.write(spec)
 
     def command(self, *arguments):
         return [self.suite.attnc, 'tune', *map(str, arguments)]
 
-    def call(self, *arguments, status=0, obeys_modes=False, **options):
-        before = obeying_modes('dac_override') if obeys_modes else []
-        done = execute(before + self.command(*arguments), cwd=self.folder, env=self.env, **options)
+    def call(self, *arguments, status=0, **options):
+        done = execute(self.command(*arguments), cwd=self.folder, env=self.env, **options)
         check(done.returncode == status, 'exit status %d, not %d: %s' % (done.returncode, status, done.stderr))
         return done
 
     def search(self, *arguments, **options):
-        return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--db', 'small.db', '--time', 60,
+        return self.call('small.yaml', '--shape', 'n=200,heads=2', '--samples', 3, '--json=small.json', '--time', 60,
                          *arguments, **options)
 
-    def runs(self, db='small.db'):
-        """Returns the runs of the database, with their trials."""
-        with sqlite3.connect('file:%s/%s?mode=ro' % (self.folder, db), uri=True) as connection:
-            connection.row_factory = sqlite3.Row
-            runs = [dict(row) for row in connection.execute('select * from runs order by id')]
-            for run in runs:
-                run['trials'] = [dict(row) for row in connection.execute(
-                    'select * from trials where run = ? order by begun, id', [run['id']])]
-        for trial in (trial for run in runs for trial in run['trials']):
-            trial['samples'] = json.loads(trial['samples'])
-            trial['schedule'] = {knob: int(value) for knob, value in
-                                 (word.split('=') for word in trial['schedule'].split())}
+    def runs(self):
+        """Returns the runs of the last search, with their trials, which are numbered from 1."""
+        with open(self.folder + '/small.json') as file:
+            runs = json.load(file)
+        for run in runs:
+            for number, trial in enumerate(run['trials']):
+                trial['number'] = number + 1
         return runs
 
-    def trials(self, db='small.db'):
-        """Returns the trials of all runs."""
-        return [trial for run in self.runs(db) for trial in run['trials']]
-
-    def integrity(self, db='small.db'):
-        with sqlite3.connect('file:%s/%s?mode=ro' % (self.folder, db), uri=True) as connection:
-            found = connection.execute('pragma integrity_check').fetchone()[0]
-        check(found == 'ok', found)
+    def trials(self):
+        """Returns the trials of all runs of the last search."""
+        return [trial for run in self.runs() for trial in run['trials']]
 
 
 def compiler(folder, pattern, statement, log=None, otherwise='', function='forward_any'):

@@ -1,9 +1,32 @@
 /* Tests the statistics of tuning results (compiler/tune/result.c). */
-#include "compiler/schedule/schedule.h"
 #include "compiler/tune/report.h"
-#include "tests/unit/store_cases.h"
+#include "tests/unit/suite.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+static struct tune_experiment experiment_of(int64_t length)
+{
+    return (struct tune_experiment){
+        .spec_name = "softmax",
+        .spec_hash = "00ff",
+        .spec_text = "similarity: softmax\n",
+        .machine = "a processor, 2 threads",
+        .compiler = "clang 19.1.7",
+        .attnc = "0.1.0",
+        .target = "x86-64-v4",
+        .shape = {.batch = 1, .heads = 8, .kv_heads = 2, .length = length, .threads = 2},
+        .space = {
+            .knobs = 2,
+            .knob = {
+                {.name = "tile_q", .says = "queries", .values = 3, .default_at = 1, .value = {16, 64, 256}},
+                {.name = "tile_k", .says = "keys", .values = 4, .default_at = 0, .value = {-1, 96, 288, INT64_MAX}}}}};
+}
+
+static struct tune_point point_at(int k)
+{
+    return (struct tune_point){{k % 3, k / 3 % 4}};
+}
 
 /* ---- statistics ---- */
 
@@ -57,8 +80,7 @@ static struct tune_trial trial_of(int k, enum tune_status status, double ratio, 
     static int next;
     struct tune_sample *s = sample[next++ % 20];
     for (int j = 0; j < 3; j++) s[j] = (struct tune_sample){2 * (ratio + (j - 1) * spread), 2};
-    return (struct tune_trial){
-        .id = 100 + k, .begun = 1e9 + k, .point = point_at(k), .result = {.status = status, .samples = 3, .sample = s}};
+    return (struct tune_trial){.point = point_at(k), .result = {.status = status, .samples = 3, .sample = s}};
 }
 
 static void test_best(void)
@@ -73,7 +95,7 @@ static void test_best(void)
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[4]);
     trial[4].result.status = TUNE_LATE;
     CU_ASSERT_PTR_EQUAL(run_best(&run), &trial[3]);
-    trial[5].same_as = 103; /* its samples count once */
+    trial[5].same_as = 4; /* its samples count once */
     const struct tune_spread spread = run_spread(&run);
     CU_ASSERT(spread.samples == 15 && spread.low == 2 && spread.high == 2);
     run.trials = 3;
@@ -86,5 +108,5 @@ static void test_best(void)
 int main(void)
 {
     static const struct unit_test tests[] = {{"tune_gain", test_gain}, {"tune_best", test_best}};
-    return scratch_run("results", tests, sizeof tests / sizeof *tests);
+    return unit_tests_run("results", tests, sizeof tests / sizeof *tests);
 }

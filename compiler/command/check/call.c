@@ -11,7 +11,8 @@ void *check_memory(size_t bytes)
     return made ? memset(made, 0xff, bytes + 64) : NULL;
 }
 
-size_t check_array_bytes(const struct sample *s, int t)
+/* Returns the bytes of tensor t in the type that forward takes. */
+static size_t check_array_bytes(const struct sample *s, int t)
 {
     const struct kernel_array *const a = s->array[t];
     const int64_t elements = array_row_elements(a);

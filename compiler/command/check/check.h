@@ -153,8 +153,6 @@ void check_set_array(struct called *x, const struct sample *s, int t, void *arra
    return NULL if memory runs out. Free the result with attn_free. */
 void *check_memory(size_t bytes);
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
-/* Returns the bytes of tensor t in the type that forward takes. */
-size_t check_array_bytes(const struct sample *s, int t);
 /* Returns the bytes of `elements` elements of output o. */
 size_t check_output_bytes(const struct sample *s, int o, int64_t elements);
 /* Compares the outputs of a call with the sample's. Multiplies the tolerances by `times`. */
