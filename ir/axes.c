@@ -47,11 +47,16 @@ uint32_t value_axes(const struct value *v)
     return axes_set(v->rank, v->axes);
 }
 
-uint32_t value_read_axes(const struct value *v)
+uint32_t value_operand_axes(const struct value *v)
 {
-    uint32_t axes = v->where ? expr_axes(v->where) : 0;
+    uint32_t axes = 0;
     for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
     return axes;
+}
+
+uint32_t value_read_axes(const struct value *v)
+{
+    return value_operand_axes(v) | (v->where ? expr_axes(v->where) : 0);
 }
 
 void value_add_axes(struct value *v, uint32_t axes)

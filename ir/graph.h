@@ -157,8 +157,9 @@ void graph_drop_operands(struct graph *g);
 /* Removes unused operands and values, but keeps inputs and parameters. */
 void graph_sweep_computed(struct graph *g);
 bool value_has_axis(const struct value *v, int axis);
-/* Returns the axes of v, and the axes of its region and of the subscripts of its operands, as bits. */
+/* Returns the axes of v, those in the subscripts of its operands, and those with the axes of its region, as bits. */
 uint32_t value_axes(const struct value *v);
+uint32_t value_operand_axes(const struct value *v);
 uint32_t value_read_axes(const struct value *v);
 void value_add_axes(struct value *v, uint32_t axes); /* appends the axes that v lacks */
 /* Returns a value without operands over a set of axes. Axes of value `like` come first, in their order. */

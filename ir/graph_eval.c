@@ -258,11 +258,7 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     if (v->where) part[3] = lay_out_region(e, v->where);
     const struct dense *a = &part[1], *b = &part[2], *region = &part[3];
 
-    uint32_t result = 0, all = 0;
-    for (int k = 0; k < v->rank; k++) result |= UINT32_C(1) << v->axes[k];
-    for (int k = 0; k < v->operands; k++) all |= ref_axes(&v->operand[k]);
-    if (v->where) all |= expr_axes(v->where);
-    int axes[2 * MAX_AXES], rank = 0, summed[MAX_AXES], sums = axes_of(all & ~result, summed);
+    int axes[2 * MAX_AXES], rank = 0, summed[MAX_AXES], sums = axes_of(value_read_axes(v) & ~value_axes(v), summed);
     int inner = -1;
     if (v->rank) inner = v->axes[v->rank - 1];
     if (sums && (inner < 0 || awkward(a, b, summed[sums - 1]) < awkward(a, b, inner))) inner = summed[sums - 1];

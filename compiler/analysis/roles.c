@@ -56,10 +56,7 @@ static void find_equations(const struct graph *g, const struct value *result, st
 /* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
 static uint32_t axes_of_loops(const struct value *v)
 {
-    uint32_t axes = 0;
-    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
-    for (int k = 0; k < v->rank && v->operands > 0; k++) axes |= UINT32_C(1) << v->axes[k];
-    return axes;
+    return v->operands ? value_operand_axes(v) | value_axes(v) : 0;
 }
 
 const char *roles_of(const struct graph *g, int output, struct roles *out)

@@ -22,9 +22,7 @@ struct heads {
 /* Whether v is a sum over the axis. */
 static bool sums_over(const struct value *v, int axis)
 {
-    bool used = false;
-    for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], axis);
-    return used && !value_has_axis(v, axis) && v->op != GRAPH_MAP;
+    return v->op != GRAPH_MAP && (value_operand_axes(v) & ~value_axes(v)) >> axis & 1;
 }
 
 /* Whether v has a sum over another sequence for each row, such as the gradient of a key. */

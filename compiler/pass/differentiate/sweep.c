@@ -40,12 +40,10 @@ static bool sums_vectors(const struct join *x, const struct value *v)
 static bool find_sums(struct join *x, int v)
 {
     const struct value *value = &x->g->value[v];
-    bool sums = false;
     if (x->seen[v]) return true;
     x->seen[v] = true;
     if (value_has_axis(value, x->lanes.lane)) return false;
-    for (int k = 0; k < value->operands; k++) sums |= ref_uses_axis(&value->operand[k], x->lanes.lane);
-    if (sums) {
+    if (value_operand_axes(value) >> x->lanes.lane & 1) {
         if (!sums_vectors(x, value)) return false;
         x->sum[x->sums++] = v;
         return true;

@@ -50,10 +50,7 @@ static bool is_given(const struct by_chunks *p, int v)
 /* Whether v sums over an axis. */
 static bool sums_over(const struct value *v, int axis)
 {
-    bool used = false;
-    for (int k = 0; k < v->operands && axis >= 0 && v->op != GRAPH_MAP; k++)
-        used |= ref_uses_axis(&v->operand[k], axis);
-    return used && !value_has_axis(v, axis);
+    return axis >= 0 && v->op != GRAPH_MAP && (value_operand_axes(v) & ~value_axes(v)) >> axis & 1;
 }
 
 static bool of_queries(const struct by_chunks *p, int v)
@@ -62,15 +59,6 @@ static bool of_queries(const struct by_chunks *p, int v)
 }
 
 /* ---- the lanes of tiles ---- */
-
-/* Returns all axes that v uses, as bits. */
-static uint32_t axes_of(const struct value *v)
-{
-    uint32_t axes = 0;
-    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
-    for (int k = 0; k < v->operands; k++) axes |= ref_axes(&v->operand[k]);
-    return axes;
-}
 
 /* Returns the axis of the reader along which operand r has its lanes, or -1. */
 static int lanes_of_operand(const struct by_chunks *p, const struct ref *r)
@@ -678,7 +666,8 @@ static struct stmt *open_loops(struct by_chunks *p, struct stmt ***at)
     const struct expr *const zero = expr_int(p->m, 0), *const length = expr_int(p->m, p->m->axis[x->chunk].extent);
     uint32_t used = 0; /* without axes of arrays that are only read at computed subscripts */
     for (int v = 0; v < p->g->values; v++)
-        if (p->g->value[v].op != GRAPH_INPUT && p->g->value[v].op != GRAPH_PARAM) used |= axes_of(&p->g->value[v]);
+        if (p->g->value[v].op != GRAPH_INPUT && p->g->value[v].op != GRAPH_PARAM)
+            used |= (value_operand_axes(&p->g->value[v]) | value_axes(&p->g->value[v]));
     for (int a = 0; a < p->m->axes; a++) {
         if (!(used >> a & 1) || !lower_run_time(x, a) || is_sequence(p, a) || a == x->chunk) continue;
         struct stmt *const loop = lower_loop_over(x, at, a, zero, expr_leaf(p->m, EXPR_SIZE, a), 1);

@@ -21,9 +21,7 @@
 
 static bool has_outer(const struct lowering *x, const struct value *v)
 {
-    for (int k = 0; k < v->rank; k++)
-        if (x->outer >> v->axes[k] & 1) return true;
-    return false;
+    return (value_axes(v) & x->outer) != 0;
 }
 
 /* Finds the roles of the axes. Returns false after an error. */
@@ -40,8 +38,7 @@ static bool find_axes(struct lowering *x)
     x->stream = roles.stream;
     x->chunk = roles.chunk;
     x->outer = roles.outer;
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_ROWS) x->rows = a;
+    x->rows = axes_first(axes_with_size(x->m, SIZE_ROWS));
     x->outer_only = roles.outer_only;
     x->slices = roles.slices;
     x->prefix = x->chunk >= 0;
@@ -49,9 +46,7 @@ static bool find_axes(struct lowering *x)
         roles_of(x->g, o, &roles);
         if (roles.slices < 0) continue;
         x->slices = roles.slices;
-        x->within = roles.rows;
-        for (int a = 0; a < x->m->axes; a++)
-            if (value_has_axis(&x->g->value[x->g->output[o].value], a)) x->within &= ~(UINT32_C(1) << a);
+        x->within = roles.rows & ~value_axes(&x->g->value[x->g->output[o].value]);
     }
     int along, rows;
     if (wrong || x->g->value[x->output].op != GRAPH_SOLVE) return !wrong;
@@ -102,12 +97,11 @@ static bool classify(struct lowering *x)
         }
         bool sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE,
              streams = value_has_axis(value, x->stream) || has_outer(x, value);
-        for (int k = 0; k < value->operands && sums && x->lane >= 0 && !lower_has_slices(x, value); k++)
-            if (ref_uses_axis(&value->operand[k], x->lane) && !value_has_axis(value, x->lane)) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                                  "a sum over the lanes is not compiled yet");
-                return false;
-            }
+        if (sums && x->lane >= 0 && !lower_has_slices(x, value) &&
+            ((value_operand_axes(value) & ~value_axes(value)) >> x->lane & 1)) {
+            diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "a sum over the lanes is not compiled yet");
+            return false;
+        }
         own->stage = streams ? INSIDE : BEFORE;
         for (int k = 0; k < value->operands && x->outer_only; k++) {
             const struct lowered_value *used = &x->lowered[value->operand[k].of];

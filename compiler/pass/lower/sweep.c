@@ -8,10 +8,8 @@
 
 bool lower_sums_across(const struct lowering *x, const struct value *v)
 {
-    bool lanes = false;
-    for (int k = 0; k < v->operands; k++) lanes |= ref_uses_axis(&v->operand[k], x->lane);
-    return v->op == GRAPH_CONTRACT && lanes && x->stream >= 0 && value_has_axis(v, x->stream) &&
-           !value_has_axis(v, x->lane) && graph_is_output(x->g, (int)(v - x->g->value));
+    return v->op == GRAPH_CONTRACT && x->lane >= 0 && x->stream >= 0 && value_has_axis(v, x->stream) &&
+           ((value_operand_axes(v) & ~value_axes(v)) >> x->lane & 1) && graph_is_output(x->g, (int)(v - x->g->value));
 }
 
 /* Makes loops over the whole stream for the first tile of lanes only. Returns the innermost body. */

@@ -12,9 +12,8 @@ bool lower_run_time(const struct lowering *x, int axis)
 
 bool lower_of_pairs(const struct lowering *x, const struct value *v)
 {
-    int sequences = 0;
-    for (int k = 0; k < v->rank && x->last_axis; k++) sequences += axis_is_sequence(&x->m->axis[v->axes[k]]);
-    if (x->last_axis) return sequences > 1;
+    const uint32_t sequences = value_axes(v) & axes_of_sequences(x->m);
+    if (x->last_axis) return (sequences & (sequences - 1)) != 0;
     return value_has_axis(v, x->stream) && (value_has_axis(v, x->lane) || value_has_axis(v, x->rows));
 }
 
@@ -292,18 +291,12 @@ void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *a
 
 bool lower_has_stream(const struct lowering *x, const struct value *v)
 {
-    for (int k = 0; k < v->operands; k++)
-        if (ref_uses_axis(&v->operand[k], x->stream)) return true;
-    return false;
+    return x->stream >= 0 && (value_operand_axes(v) >> x->stream & 1);
 }
 
 bool lower_sums_outer(const struct lowering *x, const struct value *v)
 {
-    bool sums = false;
-    for (int a = 0; a < x->m->axes; a++)
-        for (int k = 0; k < v->operands && (x->outer >> a & 1) && !value_has_axis(v, a); k++)
-            sums |= ref_uses_axis(&v->operand[k], a);
-    return sums;
+    return (value_operand_axes(v) & ~value_axes(v) & x->outer) != 0;
 }
 
 struct stmt **lower_new_list(struct lowering *x)

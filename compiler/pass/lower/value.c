@@ -9,17 +9,10 @@
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
-    for (int a = 0; a < x->m->axes; a++) {
-        bool used = false;
-        for (int k = 0; k < v->operands; k++) used |= ref_uses_axis(&v->operand[k], a);
-        const uint32_t looped = x->outer | x->within;
-        if (used && !value_has_axis(v, a) && !(looped >> a & 1) && a != x->lane) axes[rank++] = a;
-    }
-    for (int k = 0; k < v->operands && x->lane >= 0 && !value_has_axis(v, x->lane); k++)
-        if (ref_uses_axis(&v->operand[k], x->lane)) {
-            axes[rank++] = x->lane;
-            break;
-        }
+    const uint32_t summed = value_operand_axes(v) & ~value_axes(v), tiles = summed & ~(x->outer | x->within);
+    for (int a = 0; a < x->m->axes; a++)
+        if ((tiles >> a & 1) && a != x->lane) axes[rank++] = a;
+    if (x->lane >= 0 && (summed >> x->lane & 1)) axes[rank++] = x->lane;
     return rank;
 }
 
