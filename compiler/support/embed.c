@@ -3,6 +3,7 @@
      number without the 0. +FILE continues the last text.
    - embed --library OUTPUT.c FILE.yaml…: `library_specs[]` (spec/spec.h) with the name and text of each spec
    - embed --runtime OUTPUT.c FILE…: `runtime_files[]` (support.h) with the path in runtime/ and text of each file */
+#define _POSIX_C_SOURCE 200809L /* getline */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,17 +15,30 @@ static void fail(const char *what)
     exit(3);
 }
 
+/* Writes a file. The headers that attnrt.h includes take the place of the lines that include them. */
 static void embed(FILE *out, const char *path)
 {
+    static const char included[] = "#include \"attnrt/";
+    static unsigned column;
+    char *line = NULL, other[4096];
+    size_t room = 0;
     FILE *in = fopen(path, "rb");
     if (!in) fail(path);
-    int column = 0;
-    for (int c; (c = getc(in)) != EOF;) {
-        fprintf(out, c < 128 ? "%s%d," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ",
-                (unsigned)c); /* Bytes above 127 become '\ooo', because char may be signed. */
-        column++;
+    for (ssize_t n; (n = getline(&line, &room, in)) > 0;) {
+        const char *const slash = strrchr(path, '/'), *const name = line + strlen("#include \"");
+        if (strncmp(line, included, sizeof included - 1) == 0) {
+            snprintf(other, sizeof other, "%.*s%.*s", slash ? (int)(slash + 1 - path) : 0, path,
+                     (int)strcspn(name, "\""), name);
+            embed(out, other);
+            continue;
+        }
+        for (ssize_t k = 0; k < n; k++, column++) {
+            const unsigned c = (unsigned char)line[k]; /* above 127 as '\ooo', because char may be signed */
+            fprintf(out, c < 128 ? "%s%u," : "%s'\\%o',", column % 24 == 0 ? "\n    " : " ", c);
+        }
     }
     if (ferror(in)) fail(path);
+    free(line);
     fclose(in);
 }
 

@@ -55,6 +55,7 @@ def table():
 BELOW = table()
 CARRIED = 'compiler/emit/embedded'
 KERNEL = 'runtime/kernel'  # headers of emitted code, which runtime/ includes as well
+TYPES = 'runtime/attnrt'  # headers that attnrt.h includes
 FREE = ('tests', 'examples', 'generated')  # these folders may use all public headers
 
 
@@ -86,7 +87,7 @@ def private_to(root, path):
     """Returns the only folder whose files may include this one. Returns None if higher folders may include it as
     well."""
     folder = os.path.dirname(path)
-    if folder == KERNEL:
+    if folder in (KERNEL, TYPES):
         return 'runtime'
     if not is_face(root, path):
         return folder
@@ -98,7 +99,8 @@ def sources(root):
         for folder, _, files in os.walk(os.path.join(root, top)):
             for f in files:
                 # the C that kernels contain is not a source of attnc
-                if f.endswith(('.c', '.h', '.def')) and not folder.endswith(CARRIED):
+                if (f.endswith(('.c', '.h', '.def')) and not folder.endswith(CARRIED)
+                        and not os.path.islink(os.path.join(folder, f))):
                     yield os.path.relpath(os.path.join(folder, f), root)
 
 

@@ -20,7 +20,7 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
     ('compiler_and_ir', 73_600, '', COMPILER),
-    ('runtime', 12_300, '', ('runtime/*.[ch]', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('runtime', 12_300, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 4_100, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_400, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 110_000, '', ('generated/*.c',)),

@@ -31,6 +31,14 @@ def check(condition, why):
         raise Failure(why)
 
 
+def header_of_runtime():
+    """Returns the text of attnrt.h and of the headers that it includes."""
+    text = ''
+    for path in glob.glob(os.path.join(ROOT, 'runtime', 'attnrt', '*.h')) + [os.path.join(ROOT, 'runtime', 'attnrt.h')]:
+        with open(path) as f: text += f.read()
+    return text
+
+
 def compiler(name):
     """Returns the path of gcc, clang or a C++ compiler. For clang, it is the version for which attnc is tuned."""
     for found in map(shutil.which, {'clang': ('clang-19', 'clang'), 'c++': ('g++', 'c++', 'clang++-19')}.get(name, (name,))):

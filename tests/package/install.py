@@ -127,7 +127,8 @@ def what_belongs_is_there(place):
         'libattnrt.a', 'libattnrt.so', 'libattnrt.so.0', 'libattnrt.so.' + version, 'pkgconfig/attnc.pc',
         'pkgconfig/attnrt.pc', 'cmake/attnc/attncAddKernel.cmake', 'cmake/attnc/attncConfig.cmake',
         'cmake/attnc/attncConfigVersion.cmake')}
-    wanted |= {'include/attnrt/kernel/' + f for f in os.listdir(os.path.join(ROOT, 'runtime', 'kernel')) if f.endswith('.h')}
+    for folder in 'attnrt', 'attnrt/kernel':
+        wanted |= {'include/%s/%s' % (folder, f) for f in os.listdir(os.path.join(ROOT, 'runtime', folder)) if f.endswith('.h')}
     if os.path.exists(library + '/libattnrt_mpi.a'):   # the build found MPI
         wanted |= {'include/attnrt_mpi.h', 'include/attnrt_ranks.h'} | {relative + '/' + f for f in (
             'libattnrt_mpi.a', 'libattnrt_mpi.so', 'libattnrt_mpi.so.0', 'libattnrt_mpi.so.' + version,
@@ -167,8 +168,9 @@ def libraries_show_what_belongs(place):
     library = place.library()
     shared = os.path.join(library, 'libattnrt.so')
     declared = set()
-    for header in 'attnrt.h', 'attnrt/kernel/call.h':
-        with open(place.prefix + '/include/' + header) as f:
+    headers = [*glob.glob(place.prefix + '/include/attnrt/*.h'), *(place.prefix + '/include/' + h for h in ('attnrt.h', 'attnrt/kernel/call.h'))]
+    for header in headers:
+        with open(header) as f:
             declared |= set(re.findall(r'\b(attn_\w+)\(', re.sub(r'/\*.*?\*/', '', f.read(), flags=re.S)))
     names = exported(place, shared, '-D')
     check(set(names) == declared, 'exported: %s' % sorted(set(names) ^ declared))

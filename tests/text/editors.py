@@ -20,7 +20,7 @@ import yaml
 
 import definitions
 from cases import SOFTMAX, Place
-from suite import ROOT, Skip, Suite, check, execute
+from suite import ROOT, Skip, Suite, check, execute, header_of_runtime
 
 COMPLETIONS = os.path.join(ROOT, 'generated', 'completions')
 MANUAL = os.path.join(ROOT, 'generated', 'man')
@@ -350,9 +350,8 @@ def manual_is_whole(place):
         for word in re.findall(r'^\| `(\w+)` \|', f.read(), re.M):
             check(re.search(r'^ +%s\b' % word, text, re.M), 'attnc-spec(5) has no ' + word)
     text = shown('attnrt.3')
-    with open(os.path.join(ROOT, 'runtime', 'attnrt.h')) as f:
-        for word in set(re.findall(r'\b(?:attn|ATTN)_\w+', f.read())):
-            check(word in text, 'attnrt(3) has no ' + word)
+    for word in set(re.findall(r'\b(?:attn|ATTN)_\w+', header_of_runtime())):
+        check(word in text, 'attnrt(3) has no ' + word)
 
 
 @case

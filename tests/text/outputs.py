@@ -23,7 +23,7 @@ import outputs_backward
 import stored
 from cases import AFFINE, DENSE, PACKED, POLYNOMIAL, SKETCH, SOFTMAX, Place
 from python_modules import Lent, close, compiled, inputs, module, program, python_with, ran, refuses
-from suite import ROOT, Skip, Suite, check, compiler, execute
+from suite import ROOT, Skip, Suite, check, compiler, execute, header_of_runtime
 
 SPECS = sorted(f[:-5] for f in os.listdir(os.path.join(ROOT, 'specs')) if f.endswith('.yaml'))
 CASES = []
@@ -596,8 +596,7 @@ def python_cannot_have_every_name(place):
 def python_knows_the_runtime(place):
     place.attnc('soft.yaml', '--emit', 'py')
     made = module(place, 'soft')
-    with open(os.path.join(ROOT, 'runtime', 'attnrt.h')) as f:
-        header = f.read()
+    header = header_of_runtime()
     codes = {int(n) for n in re.findall(r'ATTN_E\w+ = (-\d+)', header)}
     check(codes and codes == set(made._ERRORS), 'enum attn_error is %s' % sorted(codes))
     names = re.search(r'enum attn_dtype \{(.*?)\}', header, re.S)[1].replace('ATTN_', '').lower().split(',')

@@ -20,6 +20,8 @@ import threading
 import warnings
 from typing import Any, Iterator, Mapping, Sequence, Union
 
+from ._header import _header_text
+
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 SAYS_SO_AFTER = 1.0  # seconds of compiling, after which a message says so
@@ -282,7 +284,7 @@ class Source:
 @functools.lru_cache(maxsize=None)
 def _header() -> str:
     """Returns the hash of this package's attnrt.h, which says how kernels are called."""
-    return hashlib.sha256((importlib.resources.files(__package__) / "attnrt.h").read_bytes()).hexdigest()
+    return hashlib.sha256(_header_text().encode()).hexdigest()
 
 
 class Progress(threading.local):

@@ -37,12 +37,15 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
 _HEADER = """"""  # in NAME.py, attnc inserts the types here; the package reads attnrt.h
 
 
+def _header_text(file: str = "attnrt.h") -> str:
+    """Returns the text of a header of the package, and of those that it includes from attnrt/, in their places."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), file), encoding="utf-8") as header:
+        return re.sub(r'^#include "(attnrt/.*)"\n', lambda line: _header_text(line[1]), header.read(), flags=re.MULTILINE)
+
+
 def _declarations(file: str = "attnrt.h") -> dict[str, str]:
     """Returns the C text of the members of each struct of a header, by name."""
-    text = _HEADER
-    if not text:
-        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), file), encoding="utf-8") as header:
-            text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.DOTALL)
+    text = _HEADER or re.sub(r"/\*.*?\*/", "", _header_text(file), flags=re.DOTALL)
     return dict(re.findall(r"^struct (\w+) \{(.*?)^\};", text, re.DOTALL | re.MULTILINE))
 
 

@@ -21,6 +21,7 @@ from ._arrays import _is_number, check_heads, check_shape, gradient_type, narrow
 from ._call import Binding, MaskTiles
 from ._compiler import cache_folders, CompilerError, compiler
 from ._dot_product import dot_product_attention as dot_product_attention
+from ._header import _header_text
 from ._kernel import Kernel
 from ._threads import own_team_path, processors
 
@@ -50,7 +51,7 @@ def _register(caches: tuple[str, ...]) -> None:
             importlib.resources.as_file(folder / "attnrt.h") as header:
         command = compiler()
         key = hashlib.sha256()
-        for part in (source.read_bytes(), header.read_bytes(), jaxlib_version.__version__.encode(), " ".join(command).encode()):
+        for part in (source.read_bytes(), _header_text().encode(), jaxlib_version.__version__.encode(), " ".join(command).encode()):
             key.update(part)
         name, cache = f"xla-{key.hexdigest()[:32]}.so", caches[-1]
         path = next(filter(os.path.exists, (os.path.join(one, name) for one in caches)), os.path.join(cache, name))

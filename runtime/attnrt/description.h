@@ -1,0 +1,209 @@
+/* ---- the description of a kernel: its types, parameters and functions ---- */
+
+/* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
+   [masks, strips, tiles of a strip]. A strip has ATTN_TILE_ROWS rows of a mask, or its last rows. A tile has
+   ATTN_TILE_COLUMNS columns of a strip, or its last columns. */
+enum { ATTN_TILE_ROWS = 16, ATTN_TILE_COLUMNS = 64, ATTN_MASK_AXES = 4 };
+struct attn_mask_tiles {
+    uint64_t kind;
+    int64_t size[ATTN_MASK_AXES]; /* the sizes of the mask's axes. If the mask has fewer axes, the first sizes are 1 */
+};
+/* The bits of the byte of a tile: some of the tile's truth values are true; some are false. */
+enum { ATTN_TILE_SOME = 1, ATTN_TILE_SOME_NOT = 2 };
+
+/* A kernel's statistics: a number for each row of `out`. A row that sees no key, or only keys of weight 0, has 0, or
+   -inf for a logarithm. */
+enum attn_statistics {
+    ATTN_NO_STATISTICS,
+    ATTN_LOGARITHMS,   /* softmax: the logarithm of the row's denominator */
+    ATTN_DENOMINATORS, /* the denominator of the row */
+    ATTN_UNDIVIDED     /* rows are not divided (`normalize: none`); a row of other weights has 1 */
+};
+
+/* The types of elements. BF16 (the upper half of a float) and F16 (IEEE half) are stored in a uint16_t. Kernels for
+   them compute in float, and their parameters are float, but an array may have one of these types in any kernel of
+   float. I32 and U8 are only for parameters.
+   The types from FP8 on are only for keys and values (`storage` of a spec). Their rows are bytes, and strides count
+   bytes:
+   - FP8: an element is one byte, e4m3fn: sign, 4 bits of exponent, 3 of fraction
+   - I8: a float, the scale, and an int8_t for each element
+   - I8_32, I8_64: the same for each 32 or 64 elements
+   - Q8_0: ggml's blocks: for 32 elements, the scale in f16 and 32 int8_t
+   - Q4_0: ggml's blocks: for 32 elements, the scale in f16 and 16 bytes. Byte k has element k in its low half and
+     element 16 + k in its high half, each plus 8 */
+enum attn_dtype {
+    ATTN_F32,
+    ATTN_BF16,
+    ATTN_F16,
+    ATTN_F64,
+    ATTN_I32,
+    ATTN_U8,
+    ATTN_FP8,
+    ATTN_I8,
+    ATTN_I8_32,
+    ATTN_I8_64,
+    ATTN_Q8_0,
+    ATTN_Q4_0
+};
+/* An extent of a parameter that depends on the problem. */
+enum attn_axis { ATTN_BATCH = -1, ATTN_HEADS = -2, ATTN_KV_HEADS = -3, ATTN_N_Q = -4, ATTN_N_K = -5 };
+/* The number of blocks of an axis, size / block rounded up, in attn_param.shape. */
+#define ATTN_BLOCKS(axis, block) ((axis) - 8 * (int64_t)(block))
+/* The knowledge that a parameter gives of the keys that a query sees. */
+enum attn_limits {
+    ATTN_NO_LIMITS, /* nothing that is known */
+    ATTN_IDS,       /* a query sees only keys with its own integer */
+    ATTN_LENGTHS,   /* no query of a sequence sees a key from the sequence's integer on */
+    ATTN_LISTS,     /* a block of queries sees only the blocks of keys in its list */
+    ATTN_MORE_LISTS /* such lists, but queries may also see other keys */
+};
+/* The description of a parameter of a kernel. */
+struct attn_param {
+    const char *name; /* the name in the spec, such as "q_norm.weight"; its file is q_norm.weight.npy */
+    enum attn_dtype dtype;
+    int rank;
+    int64_t shape[4]; /* each extent is a number, an enum attn_axis, or ATTN_BLOCKS of an enum attn_axis */
+    size_t offset;    /* offset of the pointer in struct NAME_params */
+    int random;       /* 1 if params_init makes this parameter from a seed, 0 if the caller provides it */
+    size_t strides;   /* offset of its strides in struct NAME_strides, or ATTN_CONTIGUOUS if it must be contiguous */
+    size_t tiles;     /* offset in struct NAME_params of the pointer to the table of this mask's tiles, or 0 */
+    int rows;         /* 1 if extend takes only the rows of new tokens, 0 if it takes the whole parameter */
+    enum attn_limits limits;
+};
+#define ATTN_CONTIGUOUS SIZE_MAX
+/* Strides of an array of `arrays` in struct NAME_strides. For each axis, the stride is the distance in elements
+   between neighbours. It is not negative. A stride of 0 repeats elements along the axis. If the strides of all axes
+   are 0, the array is contiguous. ATTN_BROADCAST also repeats elements, but does not count as 0 in this rule. */
+#define ATTN_BROADCAST INT64_MIN
+/* The description of a kernel, NAME_kernel. */
+struct attn_kernel {
+    const char *name, *version;
+    enum attn_dtype dtype;
+    int64_t head_dim, value_dim;
+    int params;
+    const struct attn_param *param;
+    size_t params_bytes; /* size of struct NAME_params */
+    size_t (*params_size)(void);
+    int (*params_init)(void *params, uint64_t seed, void *storage); /* `storage` has params_size() bytes, aligned to
+                                                                       64 */
+    size_t (*workspace)(const struct attn_problem *problem);
+    int (*forward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                   void *out, void *workspace);
+    /* The functions for gradients, or NULL. `gradients` is a struct NAME_gradients, which has a pointer for each
+       learned parameter, in their order. */
+    size_t (*saved)(const struct attn_problem *problem);
+    size_t (*backward_workspace)(const struct attn_problem *problem);
+    int (*backward)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                    const void *out, const void *dout, void *dq, void *dk, void *dv, void *gradients, void *workspace);
+    /* The functions for a state, or NULL. */
+    size_t (*state)(const struct attn_problem *problem);
+    int (*state_init)(const struct attn_problem *problem, void *state);
+    size_t (*extend_workspace)(const struct attn_problem *problem);
+    int (*extend)(const struct attn_problem *problem, const void *params, const void *q, const void *k, const void *v,
+                  void *out, void *state, void *workspace);
+    int64_t (*state_length)(const struct attn_problem *problem, const void *state, int64_t sequence);
+    int64_t (*state_min_length)(const struct attn_problem *problem, const void *state, int64_t sequence);
+    int (*state_truncate)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t length);
+    int (*state_copy)(const struct attn_problem *problem, void *to, int64_t to_sequence, const void *from,
+                      int64_t from_sequence);
+    int (*state_fold)(const struct attn_problem *problem, void *left, const void *right);
+    int values_are_keys; /* 1 if a value is the first value_dim elements of its key. Then v, dv and their strides are
+                            ignored, and dk includes dv */
+    /* The kind of statistics, and the function that merges results (attn_merge) or NULL. */
+    enum attn_statistics statistics;
+    int (*merge)(const struct attn_problem *left, void *left_out, const struct attn_problem *right,
+                 const void *right_out);
+    size_t strides, strides_bytes; /* `strides` is the offset in struct NAME_params of the pointer to struct
+                                      NAME_strides, or 0 if there is none. `strides_bytes` is the size of struct
+                                      NAME_strides */
+    /* attn_tiles_bytes and attn_tiles_of_mask. NULL if no parameter has a table of tiles. */
+    size_t (*tiles_bytes)(int rank, const int64_t *shape);
+    int (*tiles_of_mask)(const uint8_t *mask, int rank, const int64_t *shape, const int64_t *strides,
+                         struct attn_mask_tiles *table, size_t bytes);
+    /* Used by attn_ranks_forward and related functions (attnrt_ranks.h).
+       - before, after: the farthest keys that a query sees before and after its position. INT64_MAX: any key
+       - period: results stay equal if all positions move by this number. 0: no such number is known
+       - names_heads, names_sequences: 1 if results depend on the number of a head, or of a sequence
+       - in_parts: 1 if a result, or finite features, depend on positions in more than their differences, so that a call
+         with a part of the keys needs problem->first_key and all_keys
+       - state_chunk: returns the number of keys that a state sums at a time, or 0 if a state stores keys. NULL without
+         a state */
+    int64_t before, after, period;
+    int names_heads, names_sequences, in_parts;
+    int64_t (*state_chunk)(const struct attn_problem *problem);
+    /* The types of keys and values that forward takes and that a state stores. They are `dtype` without `storage` in
+       the spec. NAME_extend takes keys and values of `dtype`. */
+    enum attn_dtype key_dtype, value_dtype;
+    size_t (*page)(const struct attn_problem *problem); /* returns the bytes of a page for problem->pages. NULL without
+                                                           a state */
+    /* Used by attn_ranks_backward and attn_ranks_extend.
+       - saved_power: if it is not 0, saved values are an array [B,H,n_q] of f32, or of f64 for f64. A row with the
+         statistic s has log2(e) s if the statistics are logarithms, otherwise 1 / pow(s, 1 / saved_power). A row that
+         sees no key has 0.
+       - state_part: copies some heads of one sequence between `state` and `part`, the state of a problem of batch 1
+         with part_problem->kv_heads key/value heads. They are heads first_kv_head, first_kv_head + 1, … of the
+         sequence. Heads that share a head of q and k are in one part. If `back` is not 0, `state` becomes what `part`
+         is. NULL without a state */
+    int64_t saved_power;
+    int (*state_part)(const struct attn_problem *problem, void *state, int64_t sequence, int64_t first_kv_head,
+                      const struct attn_problem *part_problem, void *part, int back);
+    int (*state_keep)(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
+                      int64_t count); /* NULL without a state */
+    /* Returns the bytes of problem->chunk_sums for n_q new tokens. NULL if the state stores no sums, or extend cannot
+       store the sums of chunks. */
+    size_t (*chunk_sums)(const struct attn_problem *problem);
+    /* For problem->earlier_sums and later_sums, or NULL. Kernels of linear forms with `emit: [forward, backward,
+       decode]` have these functions, unless positions count in another way than by their difference, or other ids
+       than `document` reset a state. With `document`, sums are those over earlier tokens of the first token's document,
+       and over later tokens of the last token's document.
+       - outer_sums: returns the bytes of the sums of earlier tokens if `later` is 0, of later tokens if it is 1, and of
+         term_gradients if it is 2. The sums of a key/value head are contiguous, and follow those of the previous
+         key/value head and sequence
+       - add_outer_sums: adds the tokens of this call to problem->later_sums if `later` is not 0, which needs the
+         earlier sums, too. Otherwise adds them to problem->earlier_sums. Other arguments are those of backward. With
+         'delta', the sums are the state before a token, and the gradient with respect to the state after it
+       - outer_chunk: the first token of each call is at a multiple of this number
+       - outer_adds: 1 if the sums of two sets of tokens are arrays that can be added: floats, or doubles for f64
+       - finish_gradients: computes the gradients of arrays that a decay reads, after backward with the same arguments
+         and workspace, which must have the bytes that backward left. NULL without such arrays */
+    size_t (*outer_sums)(const struct attn_problem *problem, int later);
+    int (*add_outer_sums)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+                          const void *v, const void *out, const void *dout, int later, void *workspace);
+    int64_t outer_chunk;
+    int outer_adds;
+    int (*finish_gradients)(const struct attn_problem *problem, const void *params, const void *q, const void *k,
+                            const void *v, const void *out, const void *dout, void *dq, void *dk, void *dv,
+                            void *gradients, void *workspace);
+    int has_sink; /* 1 if a call can leave out the constant or sink of the denominator (problem->sink_mode) */
+    int64_t open_keys, end_of_keys; /* `before` and `after` do not limit keys before position open_keys. No query sees a
+                                       key from position end_of_keys on, which is INT64_MAX if there is no such limit */
+    /* For calls with some keys of a sequence, or NULL. Kernels of linear forms with `emit: [forward, statistics]` have
+       these functions if all queries see the same keys, as without a mask or with `lengths` (sums_whole is 1), or with
+       `causal` and `lengths` (sums_whole is 0). If sums_whole is 0, `any: [causal, prefix]` counts as `causal`.
+       - key_sums: returns the bytes of the sums over keys, for each sequence and key/value head in turn. Zeros are the
+         sums over no keys
+       - add_key_sums: adds the keys of this call to problem->earlier_sums, which is aligned to 64. The workspace has
+         workspace() bytes, for a problem with earlier_sums
+       - forward with problem->earlier_sums takes the sums over all keys from there, and reads no keys. If sums_whole is
+         0, they are the sums over the keys before those of this call, and n_q equals n_k. If open_keys is not 0, calls
+         have tokens after these keys, or queries at these keys with n_k = 0 and the sums over all of them. Backward and
+         add_outer_sums also take these keys with n_q = 0 and the sums over all queries. query_start is then 0
+       - if sums_whole is 1, outer_sums, add_outer_sums and backward do the same with other sums: earlier_sums over all
+         keys, and later_sums over all queries. Adding queries needs earlier_sums over all keys. n_q and query_start may
+         be any */
+    size_t (*key_sums)(const struct attn_problem *problem);
+    int (*add_key_sums)(const struct attn_problem *problem, const void *params, const void *k, const void *v,
+                        void *workspace);
+    int sums_whole;
+    /* For calls with some keys of a sequence, if weights have a decay and results merge.
+       - decay_terms: the number of sums of the decay's logarithm for each query head and position, 1 or head_dim. It is
+         0 without such calls, or if the decay depends on the distance alone
+       - decay_params: bit k is set if parameter k is read by the decay, and by nothing else
+       - decay_sums: writes the sums from the first key of a call up to each key, [B,H,n_k,decay_terms]. n_q equals n_k.
+         The workspace has workspace() bytes
+       - finish_gradients computes the gradients of parameters that the decay reads from problem->key_decay_gradients.
+         Other arguments are those of backward */
+    int64_t decay_terms;
+    uint64_t decay_params;
+    int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
+};

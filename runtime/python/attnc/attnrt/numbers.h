@@ -1,0 +1,1 @@
+../../../attnrt/numbers.h
