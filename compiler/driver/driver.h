@@ -33,6 +33,7 @@ struct unit {
     struct arena *arena;
     const struct spec *spec;
     const struct graph *graph; /* the graph before the first pass */
+    const struct graph *read;  /* the same with positions that count from a call's first key */
     enum counting counting;
     struct emission kernel; /* kernel.spec is `spec` */
     struct defaults defaults[MAX_VERSIONS];

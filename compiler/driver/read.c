@@ -24,7 +24,7 @@ struct unit *unit_read(struct arena *arena, const char *file, const char *text, 
         diagnostics_error(d, spec->emit_at, "'jvp' stands alone: a kernel of tangents has no gradients and no state");
     p->spec = p->kernel.spec = spec_with_outputs(arena, spec, p->asked);
     if (o->python) python_check_name(p->spec, d);
-    p->graph = build_graph(arena, p->spec, p->counting, d);
+    p->read = p->graph = build_graph(arena, p->spec, p->counting, d);
     if (p->graph) p->kernel.arrays = kernel_arrays(p->spec, p->graph);
     return p;
 }

@@ -16,7 +16,7 @@ const char *tuned_path(struct arena *arena, const char *spec)
     return arena_printf(arena, "%.*s.tuned%s", stem, spec, yaml ? dot : ".yaml");
 }
 
-/* Returns a hash of everything that affects the result: types, sizes, and the graph before all passes. */
+/* Returns a hash of everything that affects the result: types, sizes, and the graph that is read. */
 static const char *source_hash(const struct unit *p, unsigned emit)
 {
     const struct spec *const spec = p->spec;
@@ -24,7 +24,7 @@ static const char *source_hash(const struct unit *p, unsigned emit)
     text_add(&t, "%d %d %lld %lld %lld %u", (int)spec->dtype, (int)spec->algorithm, (long long)spec->block,
              (long long)spec->head_dim, (long long)spec->value_dim, emit);
     if (spec->max_length) text_add(&t, " %lld", (long long)spec->max_length);
-    graph_print(p->graph, &graph);
+    graph_print(p->read, &graph);
     text_add(&t, "%s", strchr(graph.data, '\n')); /* skips the line with the spec's name */
     const char *hash = hash_text(p->arena, t.data, t.length);
     text_free(&graph);

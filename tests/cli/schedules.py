@@ -145,6 +145,16 @@ def schedules_of_gradients(place):
 
 
 @case
+def tuned_shared_sequence(place):
+    shared = SOFTMAX.replace('causal', '{any: [causal, {prefix: {length: 4}}]}') + 'emit: [forward, statistics]\n'
+    place.write('soft.yaml', shared)
+    place.write('soft.tuned.yaml', shared + 'schedule: {tile_q: 16}\n')
+    done = place.attnc('soft.yaml', '--tuned', '--target', 'generic')
+    check('.in_parts = 1' in place.read('soft.c').decode(), 'positions count from the first key of a call')
+    check(not done.stderr, done.stderr)
+
+
+@case
 def tuned_schedules(place):
     place.write('sketch.yaml', SKETCH)
     done = place.attnc('sketch.yaml', '--tuned', status=1)
