@@ -7,23 +7,17 @@
 
 enum { MAX_NAME = 100 };
 
-static const char *const keywords[] = {"auto",    "break",  "case",     "char",   "const",    "continue", "default",
-                                       "do",      "double", "else",     "enum",   "extern",   "float",    "for",
-                                       "goto",    "if",     "inline",   "int",    "long",     "register", "restrict",
-                                       "return",  "short",  "signed",   "sizeof", "static",   "struct",   "switch",
-                                       "typedef", "union",  "unsigned", "void",   "volatile", "while",    NULL};
+static const char keywords[] =
+    "auto break case char const continue default do double else enum extern float for goto if inline int long "
+    "register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while ";
 
 /* Names that a spec must not have. With such a name, NAME.h would hide a header of C, POSIX, GNU, OpenMP or attnc. */
-static const char *const headers[] = {
-    "assert",    "complex",   "ctype",  "errno",    "fenv",     "float",       "inttypes",  "iso646",   "limits",
-    "locale",    "math",      "setjmp", "signal",   "stdalign", "stdarg",      "stdatomic", "stdbit",   "stdbool",
-    "stdckdint", "stddef",    "stdint", "stdio",    "stdlib",   "stdnoreturn", "string",    "tgmath",   "threads",
-    "time",      "uchar",     "wchar",  "wctype",   "aio",      "cpio",        "dirent",    "dlfcn",    "fcntl",
-    "fmtmsg",    "fnmatch",   "ftw",    "glob",     "grp",      "iconv",       "langinfo",  "libgen",   "monetary",
-    "mqueue",    "ndbm",      "netdb",  "nl_types", "poll",     "pthread",     "pwd",       "regex",    "sched",
-    "search",    "semaphore", "spawn",  "strings",  "stropts",  "syslog",      "tar",       "termios",  "trace",
-    "ulimit",    "unistd",    "utime",  "utmpx",    "wordexp",  "alloca",      "endian",    "features", "memory",
-    "malloc",    "omp",       "attnrt", NULL};
+static const char headers
+    [] = "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg "
+         "stdatomic stdbit stdbool stdckdint stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar "
+         "wchar wctype aio cpio dirent dlfcn fcntl fmtmsg fnmatch ftw glob grp iconv langinfo libgen monetary mqueue "
+         "ndbm netdb nl_types poll pthread pwd regex sched search semaphore spawn strings stropts syslog tar termios "
+         "trace ulimit unistd utime utmpx wordexp alloca endian features memory malloc omp attnrt ";
 
 /* Returns the word of a choice, which is the node itself or `word` in {word: options}. Returns NULL if the node has
    no word. */
@@ -72,13 +66,11 @@ static void check_name(struct spec_reader *r, const char *file)
         }
     }
     if (!node->origin) spec->name_at = node->at;
-    for (int i = 0; keywords[i]; i++)
-        if (strcmp(spec->name, keywords[i]) == 0) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
-    for (int i = 0; headers[i]; i++)
-        if (strcmp(spec->name, headers[i]) == 0) {
-            spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
-            spec_note(r, node, "for example, set 'name: %s_attention'", spec->name);
-        }
+    if (word_is_among(spec->name, keywords)) spec_error(r, node, "'name': '%s' is a keyword of C", spec->name);
+    if (word_is_among(spec->name, headers)) {
+        spec_error(r, node, "'name': '%s.h' would hide the system's header of that name", spec->name);
+        spec_note(r, node, "for example, set 'name: %s_attention'", spec->name);
+    }
     if (strlen(spec->name) > MAX_NAME) spec_error(r, node, "'name' is longer than %d characters", MAX_NAME);
     const char *s = spec->name;
     if (s[0] == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z')))
@@ -86,6 +78,13 @@ static void check_name(struct spec_reader *r, const char *file)
 }
 
 /* ---- conflicts ---- */
+
+/* Reports a conflict of a node with a key of the spec. */
+static void clash(struct spec_reader *r, struct yaml *node, const char *message, const char *key)
+{
+    spec_error(r, node, "%s", message);
+    spec_place(r, yaml_get(r->root, key), arena_printf(r->arena, "'%s'", key));
+}
 
 static void check_rope(struct spec_reader *r)
 {
@@ -161,25 +160,21 @@ static void check_storage(struct spec_reader *r)
     struct yaml *const storage = yaml_get(r->root, "storage"),
                        *const keys = storage_of(r, offsetof(struct spec, k_storage)),
                        *const values = storage_of(r, offsetof(struct spec, v_storage)),
-                       *const shape = yaml_get(r->root, "shape"), *const emit = yaml_get(r->root, "emit");
+                       *const shape = yaml_get(r->root, "shape");
     if (!storage || storage->kind != YAML_MAP) return;
     check_blocks(r, keys, "head_dim", spec->head_dim, spec->k_storage);
     check_blocks(r, values, "value_dim", spec->value_dim ? spec->value_dim : spec->head_dim, spec->v_storage);
     if (spec->values_are_keys && spec->value_dim && spec->emit & EMIT_DECODE && spec_prepares_keys(spec))
         /* A state stores prepared keys, and separate rows of values. */
         check_blocks(r, keys, "value_dim", spec->value_dim, spec->k_storage);
-    if (spec->dtype != DTYPE_F32) {
-        spec_error(r, storage, "'storage' needs 'dtype: f32', the type of queries and of the output");
-        spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");
-    }
+    if (spec->dtype != DTYPE_F32)
+        clash(r, storage, "'storage' needs 'dtype: f32', the type of queries and of the output", "dtype");
     if (values && spec->values_are_keys) {
         spec_error(r, values, "values are parts of keys, so they have the type of 'k'");
         spec_place(r, yaml_get(shape, "values"), "'values: keys'");
     }
-    if (spec->emit & EMIT_BACKWARD) {
-        spec_error(r, storage, "'storage' rounds keys and values, which have no gradients then");
-        spec_place(r, emit, "'emit'");
-    }
+    if (spec->emit & EMIT_BACKWARD)
+        clash(r, storage, "'storage' rounds keys and values, which have no gradients then", "emit");
 }
 
 /* Reports arrays of 16 bits in a kernel that computes in f64. */
@@ -188,9 +183,8 @@ static void check_arrays(struct spec_reader *r)
     struct yaml *const arrays = yaml_get(r->root, "arrays");
     for (int k = 0; r->spec->dtype == DTYPE_F64 && arrays && k < arrays->count; k++) {
         struct yaml *const type = yaml_get(arrays->item[k], "type");
-        if (!is_choice(type, "f16") && !is_choice(type, "bf16")) continue;
-        spec_error(r, type, "an array of 16 bits needs a kernel that computes in f32");
-        spec_place(r, yaml_get(r->root, "dtype"), "'dtype'");
+        if (is_choice(type, "f16") || is_choice(type, "bf16"))
+            clash(r, type, "an array of 16 bits needs a kernel that computes in f32", "dtype");
     }
 }
 
@@ -270,27 +264,21 @@ static void check_dropout(struct spec_reader *r)
         spec_error(r, seed, "'seed' is the seed of 'dropout', which this spec does not have");
         spec_note(r, seed, "a random feature map, sketch or mask has its own option 'seed'");
     }
-    if (r->spec->dropout > 0 && r->spec->algorithm == ALGORITHM_LINEAR && algorithm) {
-        spec_error(r, algorithm,
-                   "there is no linear form with 'dropout': it draws for each pair of a query and a key, and a linear "
-                   "form computes no pairs");
-        spec_place(r, dropout, "'dropout'");
-    }
+    if (r->spec->dropout > 0 && r->spec->algorithm == ALGORITHM_LINEAR && algorithm)
+        clash(r, algorithm,
+              "there is no linear form with 'dropout': it draws for each pair of a query and a key, and a linear form "
+              "computes no pairs",
+              "dropout");
 }
 
 static void check_delta(struct spec_reader *r)
 {
     struct yaml *const delta = yaml_get(r->root, "delta"), *const project = yaml_get(r->root, "project");
     if (!delta || delta->wrong || delta->kind == YAML_NULL) return;
-    if (project) {
-        spec_error(r, delta, "'project' removes positions, so it cannot be combined with 'delta'");
-        spec_place(r, project, "'project'");
-    }
+    if (project) clash(r, delta, "'project' removes positions, so it cannot be combined with 'delta'", "project");
     struct yaml *const normalize = yaml_get(r->root, "normalize");
-    if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX) {
-        spec_error(r, normalize, "'sink' with softmax and 'delta' is not compiled yet");
-        spec_place(r, delta, "'delta'");
-    }
+    if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
+        clash(r, normalize, "'sink' with softmax and 'delta' is not compiled yet", "delta");
 }
 
 /* A kernel of tangents has no other function. Another kernel has them. */
@@ -303,18 +291,12 @@ static void check_jvp(struct spec_reader *r)
         spec_error(r, emit, "'jvp' stands alone in 'emit'");
         spec_note(r, emit, "compile a second kernel with 'emit: [jvp]' and another name");
     }
-    if (storage && storage->kind == YAML_MAP) {
-        spec_error(r, storage, "'storage' rounds keys and values, which have no tangents then");
-        spec_place(r, emit, "'emit'");
-    }
-    if (r->spec->decay && r->spec->decay->elements) {
-        spec_error(r, yaml_get(r->root, "decay"), "'emit: [jvp]' with arrays in 'decay' is not compiled yet");
-        spec_place(r, emit, "'emit'");
-    }
-    if (delta && !delta->wrong && delta->kind != YAML_NULL) {
-        spec_error(r, delta, "'emit: [jvp]' with 'delta' is not compiled yet");
-        spec_place(r, emit, "'emit'");
-    }
+    if (storage && storage->kind == YAML_MAP)
+        clash(r, storage, "'storage' rounds keys and values, which have no tangents then", "emit");
+    if (r->spec->decay && r->spec->decay->elements)
+        clash(r, yaml_get(r->root, "decay"), "'emit: [jvp]' with arrays in 'decay' is not compiled yet", "emit");
+    if (delta && !delta->wrong && delta->kind != YAML_NULL)
+        clash(r, delta, "'emit: [jvp]' with 'delta' is not compiled yet", "emit");
 }
 
 /* Names of kernels begin with the spec's name. Those of a spec with the name 'attn' may be names of attnrt.h. */

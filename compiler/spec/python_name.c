@@ -1,5 +1,6 @@
 /* Keywords of Python, and names that kernels cannot have, because NAME.py could not be imported or would replace a
    module of Python. */
+#include "reader.h"
 #include "spec.h"
 
 #include <string.h>
@@ -30,7 +31,7 @@ static const char modules[] =
     "winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo "
     "jax ml_dtypes numpy tensorflow torch ";
 
-static bool is_among(const char *name, const char *words)
+bool word_is_among(const char *name, const char *words)
 {
     const size_t length = strlen(name);
     for (const char *at = words; (at = strstr(at, name)); at++)
@@ -40,18 +41,18 @@ static bool is_among(const char *name, const char *words)
 
 bool python_is_keyword(const char *name)
 {
-    return is_among(name, keywords);
+    return word_is_among(name, keywords);
 }
 
 void python_check_name(const struct spec *spec, struct diagnostics *d)
 {
     const char *const name = spec->name;
-    if (is_among(name, keywords))
+    if (word_is_among(name, keywords))
         diagnostics_error(d, spec->name_at, "'name': Python cannot import %s.py, because '%s' is a keyword there", name,
                           name);
     else if (name[0] == '_')
         diagnostics_error(d, spec->name_at, "'name': names of Python's own modules begin like '%s'", name);
-    else if (is_among(name, modules))
+    else if (word_is_among(name, modules))
         diagnostics_error(d, spec->name_at,
                           "'name': %s.py would hide the module of that name, which Python programs import", name);
     else

@@ -51,6 +51,7 @@ void spec_read_arrays(struct spec_reader *r);
 /* Reports arrays of `arrays:` that are named like another array of this kernel. The spec has been read. */
 void spec_check_array_names(struct spec_reader *r);
 bool spec_is_identifier(const char *text);
+bool word_is_among(const char *name, const char *words); /* each of the words has a blank after it (python_name.c) */
 /* Checks conditions on several keys, and sets defaults. (check.c) */
 void spec_check(struct spec_reader *r, const char *file);
 

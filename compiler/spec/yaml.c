@@ -12,21 +12,16 @@
 
 enum { MAX_DEPTH = 100, MAX_ANCHORS = 1000, MAX_ALIASED = 100000 };
 
-/* A list or map that is being read. */
-struct frame {
+/* A node that has been read. NULL: there is none, because a collection or the text ends, or after an error. */
+struct branch {
     struct yaml *node;
-    struct yaml *key; /* for a MAP: the key whose value comes next */
-    int capacity;
-    int64_t size; /* nodes in the collection; nodes of an alias are counted each time */
-    int height;   /* the number of levels of nodes below the collection */
-    bool dropped; /* the current key was refused, so its value is discarded */
+    int64_t size; /* the nodes in it; nodes of an alias are counted each time */
+    int height;   /* the number of levels of nodes below it */
 };
 
 struct anchor {
     const char *name;
-    struct yaml *node;
-    int64_t size;
-    int height;
+    struct branch of;
     bool open; /* the anchor's collection has not ended, so an alias would make a cycle */
 };
 
@@ -35,13 +30,13 @@ struct loader {
     struct diagnostics *d;
     const char *origin, *source;
     size_t source_length;
-    struct frame frame[MAX_DEPTH];
-    int depth;
+    yaml_parser_t parser;
     struct anchor *anchor;
     int anchors;
     int64_t aliased;
-    struct yaml *root;
-    bool stop; /* true to stop reading after an error */
+    int documents;
+    bool ended; /* true after the last document */
+    bool stop;  /* true to stop reading after an error */
 };
 
 static void report(struct loader *r, struct position at, const char *format, ...) IR_PRINTF(3, 4);
@@ -301,54 +296,35 @@ static void read_scalar(struct loader *r, struct yaml *node, const yaml_event_t 
 
 /* ---- the tree ---- */
 
-static void grow(struct loader *r, struct frame *f)
+/* Adds an item to a list, or a key and its item to a map. Doubles the room at powers of two. */
+static void add_item(struct loader *r, struct yaml *to, struct yaml *key, struct yaml *item)
 {
-    if (f->node->count < f->capacity) return;
-    const int capacity = f->capacity ? 2 * f->capacity : 4;
-    struct yaml **item = arena_alloc(r->arena, (size_t)capacity * sizeof *item),
-                **key = arena_alloc(r->arena, (size_t)capacity * sizeof *key);
-    if (f->node->count) {
-        memcpy(item, f->node->item, (size_t)f->node->count * sizeof *item);
-        if (f->node->kind == YAML_MAP) memcpy(key, f->node->key, (size_t)f->node->count * sizeof *key);
+    if ((to->count & (to->count - 1)) == 0) {
+        struct yaml **const items = arena_alloc(r->arena, (size_t)(2 * to->count + 1) * sizeof *items),
+                            **const keys = arena_alloc(r->arena, (size_t)(2 * to->count + 1) * sizeof *keys);
+        for (int k = 0; k < to->count; k++) {
+            items[k] = to->item[k];
+            if (key) keys[k] = to->key[k];
+        }
+        to->item = items;
+        to->key = key ? keys : NULL;
     }
-    f->node->item = item;
-    if (f->node->kind == YAML_MAP) f->node->key = key;
-    f->capacity = capacity;
+    if (key) to->key[to->count] = key;
+    to->item[to->count++] = item;
 }
 
-/* Adds a finished node to the innermost collection, as an item or as the next key. */
-static void place(struct loader *r, struct yaml *node, int64_t size, int height)
+/* Whether a node can be the key of a map. If not, reports an error. */
+static bool is_key(struct loader *r, const struct yaml *node)
 {
-    if (r->depth == 0) {
-        r->root = node;
-        return;
-    }
-    struct frame *f = &r->frame[r->depth - 1];
-    f->size += size;
-    if (height + 1 > f->height) f->height = height + 1;
-    if (f->node->kind == YAML_MAP && !f->key) {
-        f->key = node;
-        f->dropped = false;
-        if (node->kind == YAML_LIST || node->kind == YAML_MAP) {
-            report(r, node->at, "a key is a word, not a %s", node->kind == YAML_LIST ? "list" : "map");
-            f->dropped = true;
-        } else if (strcmp(node->text, "<<") == 0 && !node->quoted) {
-            report(r, node->at, "merge keys are not part of YAML 1.2");
-            remark(r, node->at, "write the keys out, or give a whole map an anchor");
-            f->dropped = true;
-        } else if (node->wrong) {
-            f->dropped = true;
-        }
-        if (f->dropped) f->node->partial = true;
-        return;
-    }
-    if (!f->dropped) {
-        grow(r, f);
-        if (f->node->kind == YAML_MAP) f->node->key[f->node->count] = f->key;
-        f->node->item[f->node->count++] = node;
-    }
-    f->key = NULL;
-    f->dropped = false;
+    const bool list = node->kind == YAML_LIST, merge = node->text && strcmp(node->text, "<<") == 0 && !node->quoted;
+    if (list || node->kind == YAML_MAP)
+        report(r, node->at, "a key is a word, not a %s", list ? "list" : "map");
+    else if (merge) {
+        report(r, node->at, "merge keys are not part of YAML 1.2");
+        remark(r, node->at, "write the keys out, or give a whole map an anchor");
+    } else
+        return !node->wrong;
+    return false;
 }
 
 struct entry {
@@ -391,88 +367,79 @@ static void refuse_duplicates(struct loader *r, struct yaml *map)
     map->count = kept;
 }
 
-static struct anchor *find_anchor(struct loader *r, const char *name)
+/* Reports an error after which nothing is read. */
+static struct branch give_up(struct loader *r, struct position at, const char *format, int number)
 {
-    for (int i = r->anchors - 1; i >= 0; i--)
-        if (strcmp(r->anchor[i].name, name) == 0) return &r->anchor[i];
-    return NULL;
+    report(r, at, format, number);
+    r->stop = true;
+    return (struct branch){0};
 }
 
-static void set_anchor(struct loader *r, const yaml_char_t *name, struct yaml *node, bool open)
+static void set_anchor(struct loader *r, const yaml_char_t *name, struct branch of, bool open)
 {
-    if (!name || r->stop) return;
+    if (!name) return;
     if (r->anchors == MAX_ANCHORS) {
-        report(r, node->at, "more than %d anchors", MAX_ANCHORS);
-        r->stop = true;
+        (void)give_up(r, of.node->at, "more than %d anchors", MAX_ANCHORS);
         return;
     }
     if (!r->anchor) r->anchor = arena_alloc(r->arena, MAX_ANCHORS * sizeof *r->anchor);
-    r->anchor[r->anchors++] = (struct anchor){arena_copy(r->arena, (const char *)name), node, 1, 0, open};
+    r->anchor[r->anchors++] = (struct anchor){arena_copy(r->arena, (const char *)name), of, open};
 }
 
-static void read_alias(struct loader *r, const yaml_event_t *event)
+static struct branch read_alias(struct loader *r, const yaml_event_t *event, int depth)
 {
     const char *name = (const char *)event->data.alias.anchor;
     const struct position at = position(event->start_mark);
-    const struct anchor *a = find_anchor(r, name);
-    if (!a) {
-        report(r, at, "the alias '*%.60s' has no anchor before it", name);
-        r->stop = true;
-        return;
-    }
-    if (a->open) {
+    int k = r->anchors - 1;
+    while (k >= 0 && strcmp(r->anchor[k].name, name) != 0) k--;
+    r->stop = k < 0 || r->anchor[k].open;
+    if (k < 0) report(r, at, "the alias '*%.60s' has no anchor before it", name);
+    if (r->stop && k >= 0) {
         report(r, at, "the anchor '%.60s' contains itself", name);
-        remark(r, a->node->at, "the anchor is here");
-        r->stop = true;
-        return;
+        remark(r, r->anchor[k].of.node->at, "the anchor is here");
     }
-    r->aliased += a->size;
-    if (r->aliased > MAX_ALIASED) {
-        report(r, at, "aliases expand to more than %d values", MAX_ALIASED);
-        r->stop = true;
-        return;
-    }
-    if (r->depth + a->height > MAX_DEPTH) {
-        report(r, at, "nested more than %d deep", MAX_DEPTH);
-        r->stop = true;
-        return;
-    }
-    place(r, a->node, a->size, a->height);
+    if (r->stop) return (struct branch){0};
+    const struct branch of = r->anchor[k].of;
+    r->aliased += of.size;
+    if (r->aliased > MAX_ALIASED) return give_up(r, at, "aliases expand to more than %d values", MAX_ALIASED);
+    return depth + of.height > MAX_DEPTH ? give_up(r, at, "nested more than %d deep", MAX_DEPTH) : of;
 }
 
-static void open_collection(struct loader *r, const yaml_event_t *event, enum yaml_kind kind, const yaml_char_t *tag,
-                            const yaml_char_t *anchor)
-{
-    struct yaml *node = node_new(r, event);
-    node->kind = kind;
-    if (r->depth == MAX_DEPTH) {
-        report(r, node->at, "nested more than %d deep", MAX_DEPTH);
-        r->stop = true;
-        return;
-    }
-    const char *name = core_tag(r, tag, node->at);
-    if (!name) {
-        node->wrong = true;
-    } else if (*name && strcmp(name, kind == YAML_LIST ? "seq" : "map") != 0) {
-        report(r, node->at, "a %s does not have the type of its tag, %s", kind == YAML_LIST ? "list" : "map", name);
-        node->wrong = true;
-    }
-    set_anchor(r, anchor, node, true);
-    r->frame[r->depth++] = (struct frame){.node = node, .size = 1};
-}
+static struct branch read_node(struct loader *r, int depth);
 
-static void close_collection(struct loader *r)
+static struct branch read_collection(struct loader *r, const yaml_event_t *event, bool map, int depth)
 {
-    const struct frame f = r->frame[--r->depth];
-    if (f.node->kind == YAML_MAP) refuse_duplicates(r, f.node);
-    for (int i = r->anchors - 1; i >= 0; i--)
-        if (r->anchor[i].node == f.node) {
-            r->anchor[i].size = f.size;
-            r->anchor[i].height = f.height;
-            r->anchor[i].open = false;
-            break;
-        }
-    place(r, f.node, f.size, f.height);
+    struct branch all = {node_new(r, event), 1, 0};
+    struct yaml *const node = all.node;
+    node->kind = map ? YAML_MAP : YAML_LIST;
+    if (depth == MAX_DEPTH) return give_up(r, node->at, "nested more than %d deep", MAX_DEPTH);
+    const char *const name = core_tag(r, map ? event->data.mapping_start.tag : event->data.sequence_start.tag,
+                                      node->at);
+    node->wrong = !name || (*name && strcmp(name, map ? "map" : "seq") != 0);
+    if (name && node->wrong)
+        report(r, node->at, "a %s does not have the type of its tag, %s", map ? "map" : "list", name);
+    const int anchor = r->anchors;
+    set_anchor(r, map ? event->data.mapping_start.anchor : event->data.sequence_start.anchor, all, true);
+    const bool anchored = r->anchors > anchor;
+    while (!r->stop) {
+        const struct branch key = map ? read_node(r, depth + 1) : (struct branch){0};
+        if (map && !key.node) break;
+        const bool kept = !map || is_key(r, key.node);
+        node->partial |= !kept;
+        const struct branch item = read_node(r, depth + 1);
+        if (!item.node) break;
+        all.size += key.size + item.size;
+        if (key.node && key.height >= all.height) all.height = key.height + 1;
+        if (item.height >= all.height) all.height = item.height + 1;
+        if (kept) add_item(r, node, key.node, item.node);
+    }
+    if (r->stop) return (struct branch){0};
+    if (map) refuse_duplicates(r, node);
+    if (anchored) {
+        r->anchor[anchor].of = all;
+        r->anchor[anchor].open = false;
+    }
+    return all;
 }
 
 /* ---- events ---- */
@@ -507,46 +474,30 @@ static void report_syntax(struct loader *r, const yaml_parser_t *parser)
         remark(r, position(parser->context_mark), parser->context);
 }
 
-static void read_events(struct loader *r, yaml_parser_t *parser)
+/* Reads the next event, and the node that begins with it, which is at this depth. */
+static struct branch read_node(struct loader *r, int depth)
 {
-    int documents = 0;
-    for (bool end = false; !end && !r->stop;) {
-        yaml_event_t event;
-        if (!yaml_parser_parse(parser, &event)) {
-            report_syntax(r, parser);
-            r->stop = true;
-            return;
-        }
-        switch (event.type) {
-        case YAML_SCALAR_EVENT: {
-            struct yaml *node = node_new(r, &event);
-            read_scalar(r, node, &event);
-            set_anchor(r, event.data.scalar.anchor, node, false);
-            if (!r->stop) place(r, node, 1, 0);
-            break;
-        }
-        case YAML_ALIAS_EVENT: read_alias(r, &event); break;
-        case YAML_SEQUENCE_START_EVENT:
-            open_collection(r, &event, YAML_LIST, event.data.sequence_start.tag, event.data.sequence_start.anchor);
-            break;
-        case YAML_MAPPING_START_EVENT:
-            open_collection(r, &event, YAML_MAP, event.data.mapping_start.tag, event.data.mapping_start.anchor);
-            break;
-        case YAML_SEQUENCE_END_EVENT:
-        case YAML_MAPPING_END_EVENT: close_collection(r); break;
-        case YAML_DOCUMENT_START_EVENT:
-            if (++documents == 2) {
-                report(r, position(event.start_mark), "a spec is one document, but a second one begins here");
-                r->stop = true;
-            }
-            break;
-        case YAML_STREAM_END_EVENT: end = true; break;
-        case YAML_NO_EVENT:
-        case YAML_STREAM_START_EVENT:
-        case YAML_DOCUMENT_END_EVENT: break;
-        }
-        yaml_event_delete(&event);
+    yaml_event_t event;
+    struct branch made = {0};
+    if (!yaml_parser_parse(&r->parser, &event)) {
+        report_syntax(r, &r->parser);
+        r->stop = true;
+        return made;
     }
+    const bool map = event.type == YAML_MAPPING_START_EVENT;
+    if (event.type == YAML_SCALAR_EVENT) {
+        made = (struct branch){node_new(r, &event), 1, 0};
+        read_scalar(r, made.node, &event);
+        set_anchor(r, event.data.scalar.anchor, made, false);
+    } else if (event.type == YAML_ALIAS_EVENT)
+        made = read_alias(r, &event, depth);
+    else if (map || event.type == YAML_SEQUENCE_START_EVENT)
+        made = read_collection(r, &event, map, depth);
+    r->ended = event.type == YAML_STREAM_END_EVENT;
+    if (event.type == YAML_DOCUMENT_START_EVENT && ++r->documents == 2)
+        made = give_up(r, position(event.start_mark), "a spec is one document, but a second one begins here", 0);
+    yaml_event_delete(&event);
+    return made;
 }
 
 static struct yaml *read_text(struct loader *r, const char *text, size_t length)
@@ -564,18 +515,21 @@ static struct yaml *read_text(struct loader *r, const char *text, size_t length)
         r->source = text;
         r->source_length = length;
     }
-    yaml_parser_t parser;
-    if (!yaml_parser_initialize(&parser)) {
+    if (!yaml_parser_initialize(&r->parser)) {
         fputs("attnc: error: out of memory\n", stderr);
         exit(STATUS_MACHINE);
     }
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
-    read_events(r, &parser);
-    yaml_parser_delete(&parser);
+    yaml_parser_set_encoding(&r->parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, length);
+    struct yaml *root = NULL;
+    while (!r->ended && !r->stop) {
+        struct yaml *const node = read_node(r, 0).node;
+        if (node) root = node;
+    }
+    yaml_parser_delete(&r->parser);
     if (r->stop) return NULL;
-    if (!r->root) report(r, (struct position){0, 0}, r->origin ? "the value is empty" : "the file is empty");
-    return r->root;
+    if (!root) report(r, (struct position){0, 0}, r->origin ? "the value is empty" : "the file is empty");
+    return root;
 }
 
 struct yaml *yaml_read(struct arena *arena, const char *text, size_t length, struct diagnostics *d)
