@@ -19,14 +19,14 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 73_600, '', COMPILER),
-    ('runtime', 12_300, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
-    ('mpi', 4_100, '', ('runtime/mpi/*.[ch]',)),
+    ('compiler_and_ir', 70_700, '', COMPILER),
+    ('runtime', 11_800, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_400, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 110_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in
-    ('conditions', 150, r'#(el)?if', ('compiler/emit/embedded/*.c',)),
+    ('conditions', 35, r'#(el)?if', ('compiler/emit/embedded/*.c',)),
     # emitted functions that choose a version
     ('choosers', 0, r'static struct version', ('generated/*.c',)),
     # recursions over expressions, which ir/expr_query.c answers
@@ -34,12 +34,12 @@ LIMITS = (
     # private analyses of sign
     ('signs', 0, r'static .*(not|never|none)_negative\(', ('compiler/**/*.c',)),
     # words of the spec language after compiler/variant
-    ('variants', 28, r'(?!.*(MASK_AXES|PREPARE_CHOICE)).*\b(SIMILARITY|MASK|NORMALIZE|PREPARE|COMPATIBILITY|BIAS)_',
+    ('variants', 0, r'(?!.*(MASK_AXES|PREPARE_CHOICE)).*\b(SIMILARITY|MASK|NORMALIZE|PREPARE|COMPATIBILITY|BIAS)_',
      AFTER_SPECS),
     # A graph is built once for a program.
-    ('graphs', 7, r'.*build_graph\(', ('compiler/driver/**/*.c',)),
+    ('graphs', 2, r'.*build_graph\(', ('compiler/driver/**/*.c',)),
     # The printer compares names of arguments to find what a pass did not say.
-    ('guesses', 12, r'.*str(cmp|str)\((name|step|product|(argument|finite)\[)', ('compiler/emit/*.c',)),
+    ('guesses', 10, r'.*str(cmp|str)\((name|step|product|(argument|finite)\[)', ('compiler/emit/*.c',)),
     # Arrays have names of quantities.
     ('letters', 3, r'.*"(q|k|v|out)"', ('compiler/[!v]*/**/*.[ch]', 'compiler/view/**/*.[ch]', 'ir/*.[ch]')),
 )
