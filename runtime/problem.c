@@ -64,30 +64,32 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
                                        int64_t key_row, int64_t value_row, struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
-    struct attn_problem p = *problem;
-    if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
-    if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
-    if (p.key_heads < 0 || (p.key_heads > 0 && (p.heads != p.kv_heads || p.heads % p.key_heads != 0)))
+    struct attn_problem own, *const p = filled && filled != problem ? filled : &own;
+    *p = *problem;
+    if (p->batch < 0 || p->heads < 0 || p->kv_heads < 0 || p->n_q < 0 || p->n_k < 0 || p->threads < 0)
         return ATTN_EPROBLEM;
-    const int64_t of_q = p.key_heads ? p.key_heads : p.heads, of_k = p.key_heads ? p.key_heads : p.kv_heads;
+    if (p->heads > 0 && (p->kv_heads == 0 || p->heads % p->kv_heads != 0)) return ATTN_EPROBLEM;
+    if (p->key_heads < 0 || (p->key_heads > 0 && (p->heads != p->kv_heads || p->heads % p->key_heads != 0)))
+        return ATTN_EPROBLEM;
+    const int64_t of_q = p->key_heads ? p->key_heads : p->heads, of_k = p->key_heads ? p->key_heads : p->kv_heads;
     const struct {
         struct attn_strides *strides;
         int64_t heads, rows, dim;
         bool written;
     } array[] = {
-        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, key_row, false},
-        {&p.v, p.kv_heads, p.n_k, value_row, false}, {&p.out, p.heads, p.n_q, value_dim, true},
-        {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
-        {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
+        {&p->q, of_q, p->n_q, head_dim, false},         {&p->k, of_k, p->n_k, key_row, false},
+        {&p->v, p->kv_heads, p->n_k, value_row, false}, {&p->out, p->heads, p->n_q, value_dim, true},
+        {&p->dout, p->heads, p->n_q, value_dim, false}, {&p->dq, of_q, p->n_q, head_dim, true},
+        {&p->dk, of_k, p->n_k, head_dim, true},         {&p->dv, p->kv_heads, p->n_k, value_dim, true},
     };
     /* one check for all arrays, because most problems are small */
-    const bool all_fit = product_fits(p.batch, max(max(p.heads, p.kv_heads), p.key_heads), max(p.n_q, p.n_k),
+    const bool all_fit = product_fits(p->batch, max(max(p->heads, p->kv_heads), p->key_heads), max(p->n_q, p->n_k),
                                       max(max(head_dim, value_dim), max(key_row, value_row)));
-    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL, all_fit);
+    int error = strides_check(&p->statistics_at, p->batch, p->heads, p->n_q, 1, p->statistics != NULL, all_fit);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
+        error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
                               all_fit);
-    if (!error && filled) *filled = p;
+    if (!error && filled == problem) *filled = own;
     return error;
 }
 

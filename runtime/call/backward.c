@@ -508,7 +508,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
         attn_call_set_prefix_sums(&call, prefix);
         if (terms_wanted) set_prefix_gradients(&call, prefix - prefix_gradients_bytes(kernel, problem));
         if (adds != OUTER_TERMS)
-            error = attn_call_make_prefix_sums(&call, threads, work, attn_call_bytes_a_thread(terms));
+            error = attn_call_make_prefix_sums(&call, terms, threads, work, attn_call_bytes_a_thread(terms));
     }
     if (!error) error = run_parts(&call, kept, solved, threads, work, bytes);
     if (!error && !adds && call.sharing > 1) error = add_shared_gradients(&call, threads, work, bytes);

@@ -150,7 +150,7 @@ static int compute_first(struct call *call, const struct program *program, unsig
         if (!attn_call_runs(terms)) return ATTN_EMACHINE;
         if (!program->own_sums) {
             attn_call_set_prefix_sums(call, memory);
-            const int error = attn_call_make_prefix_sums(call, threads, work, attn_call_bytes_a_thread(terms));
+            const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
             if (error) return error;
             memory += attn_call_prefix_bytes(kernel, &call->p);
         }

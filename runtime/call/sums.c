@@ -110,12 +110,13 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
 }
 
 /* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
-ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes)
+ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
+                                        unsigned char *work, size_t bytes)
 {
     const struct program sums = attn_call_sums(call->kernel, SUMS_ADD_TERMS);
     const int64_t n_q = call->p.n_q;
     call->p.n_q = call->p.n_k; /* one term for each key */
-    const int error = attn_call_run(call, attn_call_program_of(call->kernel, RUN_TERMS), threads, work, bytes);
+    const int error = attn_call_run(call, terms, threads, work, bytes);
     call->p.n_q = n_q;
     return error ? error : attn_call_run(call, &sums, threads, work, bytes);
 }
@@ -156,7 +157,7 @@ ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn
     error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
-    error = attn_call_make_prefix_sums(&call, threads, (unsigned char *)workspace + shared, bytes);
+    error = attn_call_make_prefix_sums(&call, terms, threads, (unsigned char *)workspace + shared, bytes);
     if (!error) (kernel->real == 8 ? write_sums_f64 : write_sums_f32)(&call, sums);
     return error;
 }
