@@ -12,13 +12,6 @@ static const char *const op_name[] = {
 };
 enum { OPS = sizeof op_name / sizeof *op_name };
 
-static uint32_t axis_bits(int rank, const int *axes)
-{
-    uint32_t bits = 0;
-    for (int k = 0; k < rank; k++) bits |= UINT32_C(1) << axes[k];
-    return bits;
-}
-
 bool graph_same_table(const struct graph *g, const struct value *a, const struct value *b)
 {
     if (a->op != GRAPH_TABLE || b->op != GRAPH_TABLE || strcmp(a->name, b->name) != 0 || a->rank != b->rank)
@@ -72,7 +65,7 @@ static const char *named_check(const struct graph *g, int number)
 
 static const char *map_check(const struct graph *g, const struct value *v)
 {
-    struct allowed allowed = {.operands = v->operands, .index = axis_bits(v->rank, v->axes)};
+    struct allowed allowed = {.operands = v->operands, .index = value_axes(v)};
     if (v->where) return "a map has a region";
     return expr_check(g->module, v->expr, &allowed);
 }
@@ -89,7 +82,7 @@ static const char *online_check(const struct graph *g, int number)
     if (maximum->op != GRAPH_REDUCE || maximum->fold != FOLD_MAX)
         return arena_printf(m->arena, "%%%d is not a maximum", v->online);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM) return "a maximum cannot have 'online'";
-    if (axis_bits(maximum->rank, maximum->axes) & ~axis_bits(v->rank, v->axes))
+    if (value_axes(maximum) & ~value_axes(v))
         return arena_printf(m->arena, "its running maximum %%%d has an axis that it lacks", v->online);
     for (int w = 0; w < number; w++)
         if (g->value[w].online == v->online && g->value[w].power != v->power)
@@ -106,7 +99,7 @@ static const char *keep_check(const struct graph *g, const struct value *v)
     for (int k = 0; k < v->rank; k++) chunks |= axis_is_chunks(&m->axis[v->axes[k]]);
     if (!chunks || !v->where) return "'keep' needs an axis of chunks and a region";
     if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "'keep' needs a sum that starts from 0";
-    struct allowed allowed = {.operands = v->operands, .index = axis_bits(v->rank, v->axes)};
+    struct allowed allowed = {.operands = v->operands, .index = value_axes(v)};
     for (int k = 0; k < graph_summed(v); k++)
         if (expr_uses(v->keep, expr_leaf(m, EXPR_OPERAND, k))) return "'keep' uses an operand that is summed";
     const char *wrong = expr_check(m, v->keep, &allowed);
@@ -122,7 +115,7 @@ static const char *fold_check(const struct graph *g, int number)
         return arena_printf(m->arena, "it has %d operands", v->operands);
     if (v->op == GRAPH_REDUCE && v->fold != FOLD_SUM && v->fold != FOLD_MAX) return "it is neither a sum nor a maximum";
     if (v->op == GRAPH_REDUCE && isnan(v->init)) return "its start value is not a number";
-    uint32_t result = axis_bits(v->rank, v->axes), domain = result, used = 0;
+    uint32_t result = value_axes(v), domain = result, used = 0;
     for (int k = 0; k < graph_summed(v); k++) used |= ref_axes(&v->operand[k]);
     domain |= used;
     if (v->where) {
@@ -148,7 +141,7 @@ static const char *solve_check(const struct graph *g, const struct value *v)
         return "it cannot have 'online', and 'keep' only with features of keys";
     if (!graph_solve_axes(m, v, &along, &rows))
         return "its weights need the sequence of the result and one more axis of the same length";
-    const uint32_t result = axis_bits(v->rank, v->axes), one = UINT32_C(1) << along, other = UINT32_C(1) << rows;
+    const uint32_t result = value_axes(v), one = UINT32_C(1) << along, other = UINT32_C(1) << rows;
     const uint32_t values = ref_axes(&v->operand[SOLVE_VALUES]), rate = ref_axes(&v->operand[SOLVE_RATE]),
                    weights = ref_axes(&v->operand[SOLVE_WEIGHTS]);
     if (((weights & ~other) | values | rate) & ~result) return "an operand has an axis that the result lacks";
@@ -206,7 +199,7 @@ static const char *value_check(const struct graph *g, int number)
     if ((int)v->origin < 0 || (int)v->origin >= ORIGINS || (v->op != GRAPH_PARAM && v->origin != ORIGIN_LEARNED))
         return "only a parameter can be made from a seed";
     if (v->operands < 0 || v->operands > MAX_OPERANDS) return "too many operands";
-    struct allowed allowed = {.index = v->op == GRAPH_MAP ? axis_bits(v->rank, v->axes) : UINT32_MAX};
+    struct allowed allowed = {.index = v->op == GRAPH_MAP ? value_axes(v) : UINT32_MAX};
     for (int k = 0; k < v->operands; k++) {
         const struct ref *r = &v->operand[k];
         if (r->of < 0 || r->of >= number) return arena_printf(m->arena, "operand %%%d does not come before it", r->of);

@@ -60,8 +60,7 @@ static void fail_here(struct machine *e, const struct ref *r, const char *what)
 {
     struct text at = {NULL, 0, 0}, line = {NULL, 0, 0};
     const struct stmt *s = e->stmt;
-    uint32_t axes = ref_axes(r);
-    for (int k = 0; k < s->rank; k++) axes |= UINT32_C(1) << s->axes[k];
+    const uint32_t axes = ref_axes(r) | axes_set(s->rank, s->axes);
     for (int a = 0; a < e->module->axes; a++)
         if (axes >> a & 1)
             text_add(&at, "%s%s = %lld", at.length ? ", " : "", e->module->axis[a].name, (long long)e->index[a]);
@@ -193,13 +192,6 @@ static double *element(struct machine *e, const struct access *x, int rank, cons
     return e->error ? NULL : &x->data[at];
 }
 
-static uint32_t nest_of(const struct stmt *s)
-{
-    uint32_t nest = 0;
-    for (int k = 0; k < s->rank; k++) nest |= UINT32_C(1) << s->axes[k];
-    return nest;
-}
-
 /* Sets every index to the beginning of its range. Returns false if a range is empty. */
 static bool first_point(struct machine *e, int rank, const int *axes)
 {
@@ -259,7 +251,7 @@ static void run_map(struct machine *e, const struct stmt *s)
     const struct environment env = environment(e, operand);
     struct access in[MAX_OPERANDS], to[MAX_ASSIGNS];
     struct executed of[MAX_ASSIGNS];
-    uint32_t used[MAX_ASSIGNS] = {0}, nest = nest_of(s);
+    uint32_t used[MAX_ASSIGNS] = {0}, nest = axes_set(s->rank, s->axes);
     if (!first_point(e, s->rank, s->axes)) return;
     for (int k = 0; k < s->operands; k++) in[k] = access_over(e, &s->operand[k], nest);
     for (int k = 0; k < s->assigns; k++) {
@@ -295,7 +287,7 @@ static void run_map(struct machine *e, const struct stmt *s)
 static void run_copy(struct machine *e, const struct stmt *s)
 {
     if (!first_point(e, s->rank, s->axes)) return;
-    uint32_t nest = nest_of(s);
+    uint32_t nest = axes_set(s->rank, s->axes);
     struct access from = access_over(e, &s->operand[0], nest), to = access_over(e, &s->assign[0].to, nest);
     do {
         const double *source = element(e, &from, s->rank, s->axes, true);
@@ -429,7 +421,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
     int row_axis = axes[0], lane_axis = axes[1], over = axes[2];
     int64_t lanes = count_of(e, lane_axis), terms = count_of(e, over), rows = 0;
     if (!first_point(e, 2, axes) || !grow_sums(e, lanes)) return;
-    uint32_t nest = nest_of(s) | UINT32_C(1) << over;
+    uint32_t nest = axes_set(s->rank, s->axes) | UINT32_C(1) << over;
     struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest),
                   to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to,
@@ -527,7 +519,7 @@ static void run_solve(struct machine *e, const struct stmt *s)
     const int axes[3] = {s->axes[0], s->axes[1], s->axis}, row = axes[0], lane = axes[1], over = axes[2];
     if (e->lo[row] != e->lo[over] || e->hi[row] != e->hi[over]) fail(e, "a solve runs over two different ranges");
     if (!first_point(e, 2, axes)) return;
-    const uint32_t nest = nest_of(s) | UINT32_C(1) << over;
+    const uint32_t nest = axes_set(s->rank, s->axes) | UINT32_C(1) << over;
     const struct access weights = access_over(e, &s->operand[0], nest), rest = access_over(e, &s->operand[1], nest),
                         rate = access_over(e, &s->operand[2], nest), to = access_over(e, &s->assign[0].to, nest);
     for (int64_t k = e->lo[row]; k < e->hi[row] && !e->error; k++)

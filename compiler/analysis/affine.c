@@ -75,28 +75,27 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
     return true;
 }
 
+static bool scale(int64_t *weight, int64_t times)
+{
+    return !__builtin_mul_overflow(*weight, times, weight) && llabs(*weight) <= LARGEST_WEIGHT;
+}
+
 bool form_scale(struct module *m, struct form *f, int64_t times)
 {
-    for (int a = 0; a < MAX_AXES; a++)
-        if (__builtin_mul_overflow(f->weight[a], times, &f->weight[a]) || llabs(f->weight[a]) > LARGEST_WEIGHT)
-            return false;
-    for (int k = 0; k < f->terms; k++)
-        if (__builtin_mul_overflow(f->term[k].times, times, &f->term[k].times) ||
-            llabs(f->term[k].times) > LARGEST_WEIGHT)
-            return false;
+    bool fits = true;
+    for (int a = 0; a < MAX_AXES; a++) fits &= scale(&f->weight[a], times);
+    for (int k = 0; k < f->terms; k++) fits &= scale(&f->term[k].times, times);
     f->remainder = expr_make(m, EXPR_MUL, f->remainder, expr_int(m, times), NULL);
-    return true;
+    return fits;
 }
 
 /* Whether e is not negative and depends only on batch entries and heads. Loops over these have one index at a time,
    so e usually has one value. */
 static bool of_heads(const struct module *m, const struct expr *e)
 {
-    for (int a = 0; a < m->axes; a++)
-        if (expr_axes(e) >> a & 1 && m->axis[a].source != SIZE_BATCH && m->axis[a].source != SIZE_KV_HEADS &&
-            m->axis[a].source != SIZE_MEMBERS)
-            return false;
-    return expr_axes(e) != 0 && expr_sign(e, NULL) >= 0;
+    const uint32_t heads = axes_with_size(m, SIZE_BATCH) | axes_with_size(m, SIZE_KV_HEADS) |
+                           axes_with_size(m, SIZE_MEMBERS);
+    return expr_axes(e) && !(expr_axes(e) & ~heads) && expr_sign(e, NULL) >= 0;
 }
 
 /* Returns the minimum or maximum of the remainder e. If all dividends have equal quotients, as for a single head,
@@ -206,36 +205,25 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* Adds the terms of a and -b. The difference is known if all terms except constants cancel. */
+/* The difference is known if all terms of a - b except constants cancel. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
 {
-    const struct expr *pending[64], *atom[32];
-    int64_t sign[64], times[32], total = 0;
-    int left = 0, atoms = 0;
+    enum { MOST = 128 };
+    struct expr_term term[MOST];
+    const int of_a = expr_terms(a, term, MOST), of_b = of_a < 0 ? -1 : expr_terms(b, term + of_a, MOST - of_a);
+    int64_t total = 0;
     (void)m;
-    pending[left] = a, sign[left++] = 1;
-    pending[left] = b, sign[left++] = -1;
-    while (left > 0) {
-        const struct expr *e = pending[--left];
-        int64_t s = sign[left];
-        if (e->op == EXPR_INT) {
-            if (llabs(e->integer) > INT32_MAX) return false;
-            total += s * e->integer;
-        } else if (e->op == EXPR_ADD || e->op == EXPR_SUB || e->op == EXPR_NEG) {
-            if (left + 2 > 64) return false;
-            pending[left] = e->arg[0], sign[left++] = e->op == EXPR_NEG ? -s : s;
-            if (e->op == EXPR_NEG) continue;
-            pending[left] = e->arg[1], sign[left++] = e->op == EXPR_SUB ? -s : s;
-        } else {
-            int k = 0;
-            while (k < atoms && atom[k] != e) k++;
-            if (k == 32) return false;
-            if (k == atoms) atom[atoms] = e, times[atoms++] = 0;
-            times[k] += s;
-        }
+    if (of_b < 0) return false;
+    for (int k = of_a; k < of_a + of_b; k++) term[k].minus = !term[k].minus;
+    for (int k = 0; k < of_a + of_b; k++) {
+        int times = 0;
+        for (int n = 0; n < of_a + of_b; n++)
+            if (term[n].e == term[k].e) times += term[n].minus ? -1 : 1;
+        if (term[k].e->op != EXPR_INT && times) return false;
+        if (term[k].e->op != EXPR_INT) continue;
+        if (llabs(term[k].e->integer) > INT32_MAX) return false;
+        total += term[k].minus ? -term[k].e->integer : term[k].e->integer;
     }
-    for (int k = 0; k < atoms; k++)
-        if (times[k]) return false;
     *difference = total;
     return true;
 }

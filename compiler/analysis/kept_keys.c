@@ -304,8 +304,7 @@ bool keys_read_on(const struct compilation *c, int64_t *first, int64_t *back)
     for (int a = 0; c->program.few && a < m->axes; a++)
         if (m->axis[a].source == SIZE_N_Q) x.lane = a;
     /* With by_heads, the axis of members holds the queries of a head. */
-    for (int a = 0; c->program.by_heads && a < m->axes; a++)
-        if (m->axis[a].source == SIZE_MEMBERS) x.lane = a;
+    if (c->program.by_heads) x.lane = axes_first(axes_with_size(m, SIZE_MEMBERS));
     int64_t fails = -1, after = 0; /* the lowest P for which bounds are known. Lower positions extend `back` later */
     while (!finds(&x, c, after)) {
         if (after > FARTHEST) return false;

@@ -16,7 +16,7 @@ static bool is_maximum(const struct graph *g, const struct value *v, const struc
     if (e->op == EXPR_OPERAND)
         return g->value[v->operand[e->integer].of].op == GRAPH_REDUCE &&
                g->value[v->operand[e->integer].of].fold == FOLD_MAX;
-    if (expr_arity(e->op) == 0) return false;
+    if (e->size == 1) return false;
     bool all = true, any = false;
     for (int k = 0; k < expr_arity(e->op); k++) {
         const bool one = is_maximum(g, v, e->arg[k]);

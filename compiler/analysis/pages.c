@@ -41,11 +41,9 @@ static bool reads_ranges(const struct loops *l, const struct stmt *s, int loop)
 
 bool loops_read_pages(const struct loops *l)
 {
-    bool batch = false;
-    for (int a = 0; a < l->module->axes; a++) batch |= l->module->axis[a].source == SIZE_BATCH;
     for (int a = 0; a < l->arrays; a++) /* such an array is read at any position */
         if (l->array[a].by_name && array_in_pages(l, &l->array[a])) return false;
-    return batch && reads_ranges(l, l->body, -1);
+    return axes_with_size(l->module, SIZE_BATCH) && reads_ranges(l, l->body, -1);
 }
 
 /* Returns the largest number of keys in a range of the loops over keys that read the array. */

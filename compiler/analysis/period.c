@@ -184,34 +184,26 @@ static void tell_positions(const void *of, const struct expr *e, struct expr_ran
 static const struct expr *rounded_down(const struct positions *x, const struct expr *e, int conditions,
                                        const struct expr *const *condition)
 {
-    struct module *m = x->m;
-    const struct premises premises = {x, conditions, condition};
-    const struct expr_facts facts = {tell_positions, &premises};
+    struct module *const m = x->m;
+    const struct expr_facts facts = {tell_positions, &(struct premises){x, conditions, condition}};
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool changed = false;
+    const bool divides = (e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]);
     if (e->type == TYPE_REAL || e->op == EXPR_DRAWN || e->name) return e;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        arg[k] = rounded_down(x, e->arg[k], conditions, condition);
-        changed |= arg[k] != e->arg[k];
-    }
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1]) && expr_sign(e->arg[0], &facts) >= 0)
-        return e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, arg[0], arg[1], NULL)
-                                 : floor_divide(m, arg[0], arg[1]->integer);
-    if ((e->op == EXPR_MOD || e->op == EXPR_DIV) && positive(e->arg[1])) { /* if x <= 0, use -x instead */
-        const struct expr *opposite = expr_make(m, EXPR_NEG, arg[0], NULL, NULL);
+    for (int k = 0; k < expr_arity(e->op); k++) arg[k] = rounded_down(x, e->arg[k], conditions, condition);
+    if (divides) { /* if x <= 0, use -x instead */
+        const bool minus = expr_sign(e->arg[0], &facts) < 0;
+        const struct expr *const of = minus ? expr_make(m, EXPR_NEG, arg[0], NULL, NULL) : arg[0],
+                                 *const made = e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, of, arg[1], NULL)
+                                                                 : floor_divide(m, of, arg[1]->integer);
+        if (!minus) return made;
         if (expr_sign(expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), &facts) >= 0)
-            return expr_make(m, EXPR_NEG,
-                             e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, opposite, arg[1], NULL)
-                                               : floor_divide(m, opposite, arg[1]->integer),
-                             NULL, NULL);
+            return expr_make(m, EXPR_NEG, made, NULL, NULL);
     }
     if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether x % n is 0 does not depend on the sign of x */
         for (int k = 0; k < 2; k++)
-            if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0)) {
+            if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0))
                 arg[k] = expr_make(m, EXPR_FLOORMOD, arg[k]->arg[0], arg[k]->arg[1], NULL);
-                changed = true;
-            }
-    return changed ? expr_make(m, e->op, arg[0], arg[1], arg[2]) : e;
+    return expr_with_args(m, e, arg);
 }
 
 /* ---- residues ---- */

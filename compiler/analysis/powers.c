@@ -27,9 +27,8 @@ double underflow_base(enum dtype dtype, double degree)
    varies along both. A coefficient does not. */
 static uint32_t operands_of_points(const struct module *m, const struct value *v)
 {
-    uint32_t points = 0, bits = 0;
-    for (int k = 0; k < v->rank; k++)
-        if (axis_is_sequence(&m->axis[v->axes[k]])) points |= UINT32_C(1) << v->axes[k];
+    const uint32_t points = value_axes(v) & axes_of_sequences(m);
+    uint32_t bits = 0;
     for (int k = 0; k < v->operands; k++)
         if (!(points & ~ref_axes(&v->operand[k]))) bits |= UINT32_C(1) << k;
     return bits;

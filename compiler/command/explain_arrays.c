@@ -24,11 +24,10 @@ struct reads {
 
 static bool names(const struct expr *e, const char *name, bool extremes)
 {
-    if (!e) return false;
-    const bool kind = !extremes || e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID || e->op == EXPR_ANY_ID;
-    if (kind && e->name && strcmp(e->name, name) == 0) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (names(e->arg[k], name, extremes)) return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool kind = !extremes || w.e->op == EXPR_MIN_ID || w.e->op == EXPR_MAX_ID || w.e->op == EXPR_ANY_ID;
+        if (kind && w.e->name && strcmp(w.e->name, name) == 0) return true;
+    }
     return false;
 }
 

@@ -32,11 +32,11 @@ static struct tensor *find(struct sample *s, enum quantity quantity)
 /* Returns the number of positions that show a distance, a length or a block of a mask. */
 static int64_t positions_for(const struct expr *e)
 {
-    const bool divides = e->op == EXPR_FLOORMOD || e->op == EXPR_DIV;
-    int64_t most = e->op == EXPR_INT && e->integer < MOST_POSITIONS ? 3 * llabs(e->integer) : 0;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        const struct expr *const of = e->arg[k];
-        const int64_t found = divides && k == 1 && of->op == EXPR_INT ? 16 * of->integer : positions_for(of);
+    int64_t most = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const struct expr *const by = w.e->op == EXPR_FLOORMOD || w.e->op == EXPR_DIV ? w.e->arg[1] : NULL;
+        int64_t found = w.e->op == EXPR_INT && w.e->integer < MOST_POSITIONS ? 3 * llabs(w.e->integer) : 0;
+        if (by && by->op == EXPR_INT) found = 16 * by->integer;
         if (found > most) most = found;
     }
     return most;

@@ -486,17 +486,6 @@ static int operations(const struct expr *e)
     return count;
 }
 
-/* Returns the axes of the value and of its operands, as bits. */
-static uint32_t axes_around(const struct value *v)
-{
-    uint32_t axes = 0;
-    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
-    for (int k = 0; k < v->operands; k++)
-        for (int s = 0; s < v->operand[k].rank; s++)
-            if (ref_axis(&v->operand[k], s) >= 0) axes |= UINT32_C(1) << ref_axis(&v->operand[k], s);
-    return axes;
-}
-
 static double constants(const struct counter *x, uint32_t axes)
 {
     double product = 1;
@@ -508,12 +497,8 @@ static double constants(const struct counter *x, uint32_t axes)
 /* Returns the number of points along the batches and heads in `axes`. */
 static double heads_of(const struct counter *x, uint32_t axes)
 {
-    bool members = false, heads = false;
-    for (int a = 0; a < x->m->axes; a++) {
-        members |= (axes >> a & 1) && x->m->axis[a].source == SIZE_MEMBERS;
-        heads |= (axes >> a & 1) && x->m->axis[a].source == SIZE_KV_HEADS;
-    }
-    double each = heads || members ? (double)(x->size->batch * x->size->kv_heads) : 1;
+    const bool members = axes & axes_with_size(x->m, SIZE_MEMBERS), heads = axes & axes_with_size(x->m, SIZE_KV_HEADS);
+    const double each = heads || members ? (double)(x->size->batch * x->size->kv_heads) : 1;
     return members ? each * (double)x->size->members : each;
 }
 
@@ -625,9 +610,8 @@ static bool counter_open(struct counter *x, const struct compilation *c, const s
     for (int a = 0; a < x->m->axes; a++) x->extent[a] = axis_extent(x->m, a, size);
     struct roles roles;
     roles_of(x->g, 0, &roles);
-    x->query = roles.lane;
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_ROWS) x->query = a;
+    const uint32_t rows = axes_with_size(x->m, SIZE_ROWS);
+    x->query = rows ? axes_first(rows) : roles.lane;
     x->key = roles.stream;
     x->chunk = roles.chunk;
     const size_t values = (size_t)x->g->values;
@@ -656,7 +640,7 @@ static void count_useful(const struct compilation *c, const struct problem_size 
         for (int n = 0; n < x->g->values; n++) {
             const struct value *v = &x->g->value[n];
             if (!x->needed[n] || !v->operands) continue;
-            const uint32_t axes = axes_around(v);
+            const uint32_t axes = value_axes(v) | value_read_axes(v);
             const double points = used_points(x, n, axes) * constants(x, axes);
             const bool product = v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE ||
                                  (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM && is_state(x, v));
@@ -743,9 +727,8 @@ void count_pair(const struct graph *g, long long *products, long long *scalars)
     *products = *scalars = 0;
     for (int n = 0; n < g->values; n++) {
         const struct value *v = &g->value[n];
-        uint32_t around = axes_around(v), own = 0;
+        const uint32_t own = value_axes(v), around = own | value_read_axes(v);
         long long product = 2;
-        for (int k = 0; k < v->rank; k++) own |= UINT32_C(1) << v->axes[k];
         if (!v->operands || roles.lane < 0 || roles.stream < 0 || !(own >> roles.lane & 1) ||
             !(around >> roles.stream & 1))
             continue;

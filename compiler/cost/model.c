@@ -41,13 +41,9 @@ static double value_cost(const struct graph *g, const struct roles *roles, const
                          bool *key)
 {
     const struct module *m = g->module;
-    uint32_t axes = 0;
+    const uint32_t axes = value_axes(v) | value_read_axes(v);
     const bool product = v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE;
     double cost = v->op == GRAPH_MAP ? map_cost(v->expr) : product ? PRODUCT_COST : MAP_COST;
-    for (int k = 0; k < v->rank; k++) axes |= UINT32_C(1) << v->axes[k];
-    for (int k = 0; k < v->operands; k++)
-        for (int s = 0; s < v->operand[k].rank; s++)
-            if (ref_axis(&v->operand[k], s) >= 0) axes |= UINT32_C(1) << ref_axis(&v->operand[k], s);
     *query = *key = false;
     for (int a = 0; a < m->axes; a++) {
         if (!(axes >> a & 1)) continue;

@@ -60,10 +60,10 @@ static void take_pages(struct unit *p, struct compilation *const *attending, int
 /* Returns whether the expression has the position of a token, except in a subscript of an array. */
 static bool names_position(const struct module *m, const struct expr *e)
 {
-    if (!e || e->op == EXPR_ID || e->op == EXPR_ELEMENT) return false;
-    if (e->op == EXPR_START || (e->op == EXPR_INDEX && axis_is_sequence(&m->axis[e->integer]))) return true;
-    for (int k = 0; k < expr_arity(e->op); k++)
-        if (names_position(m, e->arg[k])) return true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_ID || w.e->op == EXPR_ELEMENT;
+        if (w.e->op == EXPR_START || (w.e->op == EXPR_INDEX && axis_is_sequence(&m->axis[w.e->integer]))) return true;
+    }
     return false;
 }
 

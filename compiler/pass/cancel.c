@@ -10,8 +10,7 @@
    the nest of s. */
 static bool of_positions(const struct stmt *s, const struct expr *e, bool *changes)
 {
-    uint32_t nest = 0;
-    for (int k = 0; k < s->rank; k++) nest |= UINT32_C(1) << s->axes[k];
+    const uint32_t nest = axes_set(s->rank, s->axes);
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         const bool inside = (expr_axes(w.e) & nest) != 0;
         if (w.e->op == EXPR_OPERAND || (w.e->op == EXPR_REAL && !(fabs(w.e->real) < 1e20)) ||

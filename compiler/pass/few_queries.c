@@ -122,8 +122,7 @@ void pass_few_queries(struct compilation *c)
     struct rows rows = {.m = m, .query = -1, .member = -1}, *x = &rows;
     c->reason = roles_of(g, 0, &roles);
     x->query = roles.lane;
-    for (int a = 0; a < m->axes; a++)
-        if (m->axis[a].source == SIZE_MEMBERS) x->member = a;
+    x->member = axes_first(axes_with_size(m, SIZE_MEMBERS));
     if (!c->reason && (!in_one_group(g) || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
         c->reason = "it does not sum over keys";
     for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);

@@ -73,8 +73,7 @@ void pass_heads_as_queries(struct compilation *c)
     struct swap swap = {.m = g->module, .query = -1, .member = -1}, *x = &swap;
     c->reason = roles_of(g, 0, &roles);
     x->query = roles.lane;
-    for (int a = 0; a < x->m->axes; a++)
-        if (x->m->axis[a].source == SIZE_MEMBERS) x->member = a;
+    x->member = axes_first(axes_with_size(x->m, SIZE_MEMBERS));
     if (!c->reason && (g->outputs > 1 || x->query < 0 || x->member < 0 || roles.stream < 0))
         c->reason = "it does not sum over keys";
     for (int v = 0; v < g->values && !c->reason; v++) {

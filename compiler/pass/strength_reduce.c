@@ -132,12 +132,9 @@ static const struct expr *with_products(void *of, const struct expr *e)
 
 static void rewrite_products(struct graph *g, struct value *map)
 {
-    uint32_t sequences = 0, own = 0;
-    for (int a = 0; a < g->module->axes; a++)
-        if (axis_is_sequence(&g->module->axis[a])) sequences |= UINT32_C(1) << a;
-    for (int k = 0; k < map->rank; k++) own |= UINT32_C(1) << map->axes[k];
+    const uint32_t sequences = axes_of_sequences(g->module);
     struct product p = {.g = g, .map = map, .sequences = sequences, .movable = true};
-    if (on_pairs(own & sequences)) map->expr = expr_map(g->module, map->expr, with_products, &p);
+    if (on_pairs(value_axes(map) & sequences)) map->expr = expr_map(g->module, map->expr, with_products, &p);
 }
 
 /* ---- quotients ---- */
@@ -173,9 +170,8 @@ static bool is_sum_of_exponentials(const struct graph *g, const struct value *ma
 static const struct expr *with_reciprocal(void *of, const struct expr *e)
 {
     const struct product *const p = of;
-    uint32_t own = 0;
-    for (int k = 0; k < p->map->rank; k++) own |= UINT32_C(1) << p->map->axes[k];
-    if (e->op != EXPR_DIV || e->type != TYPE_REAL || !(own & ~expr_axes_read(e->arg[1], p->map->operand)) ||
+    if (e->op != EXPR_DIV || e->type != TYPE_REAL ||
+        !(value_axes(p->map) & ~expr_axes_read(e->arg[1], p->map->operand)) ||
         !is_sum_of_exponentials(p->g, p->map, e->arg[1]))
         return NULL;
     const struct expr *const one = expr_real(p->g->module, 1);

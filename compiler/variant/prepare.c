@@ -31,7 +31,7 @@ static const struct expr *tabulated(void *of, const struct expr *e)
 {
     struct angle *const angle = of;
     struct builder *const x = angle->x;
-    if (expr_arity(e->op) == 0) return e;
+    if (e->size == 1) return e;
     if (!is_of_pair(e, angle->pair) || angle->operands.count == MAX_OPERANDS) return NULL;
     const int64_t pairs = x->m->axis[angle->pair].extent;
     double *data = arena_alloc(x->m->arena, (size_t)pairs * sizeof *data);

@@ -87,7 +87,7 @@ static void note(struct solution *s, enum expr_op op, const struct expr *u, cons
 static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
 {
     if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;
-    if (expr_arity(e->op) != 2 || e->arg[1]->op != EXPR_INT || s->known > MAX_KNOWN - 3) return NULL;
+    if (!e->arg[1] || e->arg[2] || e->arg[1]->op != EXPR_INT || s->known > MAX_KNOWN - 3) return NULL;
     const struct expr *u = e->arg[0], *by = e->arg[1], *t, *value;
     int64_t range = 0, count = by->integer;
     switch ((int)e->op) {

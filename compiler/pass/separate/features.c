@@ -242,10 +242,8 @@ static bool split_sum(struct separation *x, const struct expr *e, const struct e
     const struct expr *a[2], *b[2] = {e->arg[1 - sum], e->arg[1 - sum]};
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_NEG && !scales) return false;
     if (scales && (separate_uses_axis(x, b[0], x->lane) || separate_uses_axis(x, b[0], x->stream))) return false;
-    if (!split_sum(x, e->arg[sum], a) || (expr_arity(e->op) == 2 && !scales && !split_sum(x, e->arg[1], b)))
-        return false;
-    for (int side = 0; side < 2; side++)
-        of[side] = expr_make(x->m, e->op, a[side], expr_arity(e->op) == 2 ? b[side] : NULL, NULL);
+    if (!split_sum(x, e->arg[sum], a) || (e->arg[1] && !scales && !split_sum(x, e->arg[1], b))) return false;
+    for (int side = 0; side < 2; side++) of[side] = expr_make(x->m, e->op, a[side], e->arg[1] ? b[side] : NULL, NULL);
     return true;
 }
 
