@@ -155,14 +155,10 @@ bool emit_adjacent(struct emitter *x, const struct ref *r, int axis)
     return step.number == 1 && !step.factor;
 }
 
-/* Returns C for an element. It turns the address "array + offset" into "array[offset]". */
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
-    char *made = arena_copy(x->m->arena, emit_address(x, r));
-    char *plus = strstr(made, " + ");
-    if (!plus) return arena_printf(x->m->arena, "%s[0]", made);
-    *plus = 0;
-    return arena_printf(x->m->arena, "%s[%s]", made, plus + 3);
+    const struct element_text at = emit_element_text(x, r);
+    return arena_printf(x->m->arena, "%s[%s]", at.array, at.offset ? at.offset : "0");
 }
 
 const char *emit_number_at(struct emitter *x, const struct ref *r)
@@ -195,16 +191,25 @@ struct ref emit_read(const struct emitter *x, const struct ref *r)
     return x->emission->outer_chunk && program_is_backward(&x->c->program) ? with_row_before(x, *r) : *r;
 }
 
-/* Returns the address of a reference as C. Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task
-   fixes (b, g, m). */
-const char *emit_address(struct emitter *x, const struct ref *given)
+/* Returns `sum` plus the formatted text. `sum` may be NULL. */
+static const char *plus(const struct emitter *x, const char *sum, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *const more = arena_vprintf(x->m->arena, format, arguments);
+    va_end(arguments);
+    return sum ? arena_printf(x->m->arena, "%s + %s", sum, more) : more;
+}
+
+/* Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task fixes (b, g, m). */
+struct element_text emit_element_text(struct emitter *x, const struct ref *given)
 {
     const struct ref read = emit_read(x, given), *const r = &read;
     const struct array *a = &x->l->array[r->of];
     struct arena *arena = x->m->arena;
-    const char *const name = emit_local(x, a->name), *made = name;
-    if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) made = arena_printf(arena, "last_%s", made);
-    if (x->c->state.paged && array_in_pages(x->l, a)) made = arena_printf(arena, "paged_%s", made);
+    const char *const name = emit_local(x, a->name), *made = NULL, *array = name;
+    if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) array = arena_printf(arena, "last_%s", array);
+    if (x->c->state.paged && array_in_pages(x->l, a)) array = arena_printf(arena, "paged_%s", array);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
@@ -231,21 +236,27 @@ const char *emit_address(struct emitter *x, const struct ref *given)
         if (x->m->axis[a->axes[k]].source == SIZE_KV_HEADS) index = emit_head_index(x, a, index);
         const bool merged = x->m->axis[a->axes[k]].source == SIZE_ROWS;
         if (merged && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
-            made = arena_printf(arena, "%s + %s / n_q * %s_head + %s %% n_q * %s_row", made, index, name, index, name);
+            made = plus(x, made, "%s / n_q * %s_head + %s %% n_q * %s_row", index, name, index, name);
             continue;
         }
         if (merged && emit_strided(x, a)) { /* The caller's array has separate axes of query heads and of queries. */
             const int queries = emit_axis_of_caller(x, a, k);
-            made = arena_printf(arena, "%s + %s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", made, index, name,
-                                queries - 1, index, name, queries);
+            made = plus(x, made, "%s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", index, name, queries - 1, index,
+                        name, queries);
             continue;
         }
         const char *const times = c_of_step(x, stride);
-        made = stride.number == 1 && !stride.factor
-                   ? arena_printf(arena, "%s + %s", made, index)
-                   : arena_printf(arena, strchr(times, '*') ? "%s + %s * (%s)" : "%s + %s * %s", made, index, times);
+        made = stride.number == 1 && !stride.factor ? plus(x, made, "%s", index)
+               : strchr(times, '*')                 ? plus(x, made, "%s * (%s)", index, times)
+                                                    : plus(x, made, "%s * %s", index, times);
     }
-    return made;
+    return (struct element_text){array, made};
+}
+
+const char *emit_address(struct emitter *x, const struct ref *r)
+{
+    const struct element_text at = emit_element_text(x, r);
+    return at.offset ? arena_printf(x->m->arena, "%s + %s", at.array, at.offset) : at.array;
 }
 
 const char *emit_widened(struct emitter *x, const struct ref *r, const char *function)

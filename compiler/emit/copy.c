@@ -175,44 +175,44 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
     emit_line(x, "}");
 }
 
-/* Whether an operation is slow enough to keep its results for all rows. */
-static bool is_kept(const struct expr *e)
-{
-    bool slow = expr_effort(e->op) >= EFFORT_SLOW || e->op == EXPR_MOD || e->op == EXPR_FLOORMOD || e->op == EXPR_TRUNC;
-    for (int k = 0; k < expr_arity(e->op) && !slow; k++) slow = is_kept(e->arg[k]);
-    return slow;
-}
+/* The state of keep_part: the lanes of a copy, and its other axes as bits. */
+struct kept_lanes {
+    struct emitter *x;
+    int lane;
+    uint32_t rows;
+    int64_t lanes;
+};
 
-/* Finds the largest slow parts of e that depend on the lanes, but not on the axes `rows`. Computes each part once for
-   all rows, into an array. */
-static void keep_parts(struct emitter *x, const struct expr *e, int lane, uint32_t rows, int64_t lanes)
+/* Computes the largest slow parts of an expression that depend on the lanes, but not on the rows, once for all rows,
+   into an array. */
+static bool keep_part(void *to, const struct expr *e)
 {
-    const uint32_t axes = expr_axes(e);
-    if (!(axes >> lane & 1) || x->parts == MAX_KEPT_PARTS) return;
-    if (axes & rows || e->type != TYPE_INT || expr_arity(e->op) == 0) {
-        for (int k = 0; k < expr_arity(e->op); k++) keep_parts(x, e->arg[k], lane, rows, lanes);
-        return;
-    }
-    if (!is_kept(e)) return;
-    const char *const l = x->m->axis[lane].name, *const name = arena_printf(x->m->arena, "part_%d", x->temporaries++);
-    emit_line(x, "int64_t %s[%lld];", name, (long long)lanes);
-    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", l, l, emit_end(x, lane), l, name, l,
+    const uint64_t slow = EXPR_BIT(EXPR_MOD) | EXPR_BIT(EXPR_FLOORMOD) | EXPR_BIT(EXPR_TRUNC);
+    const struct kept_lanes *const k = to;
+    struct emitter *const x = k->x;
+    if (!(expr_axes(e) >> k->lane & 1) || x->parts == MAX_KEPT_PARTS) return false;
+    if (expr_axes(e) & k->rows || e->type != TYPE_INT || e->op == EXPR_INDEX) return true;
+    if (!expr_takes(e, EFFORT_SLOW) && !expr_has_one(e, slow)) return false;
+    const char *const l = x->m->axis[k->lane].name, *const name = arena_printf(x->m->arena, "part_%d",
+                                                                               x->temporaries++);
+    emit_line(x, "int64_t %s[%lld];", name, (long long)k->lanes);
+    emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", l, l, emit_end(x, k->lane), l, name, l,
               emit_integer(x, e));
     x->part[x->parts] = e;
     x->part_c[x->parts++] = arena_printf(x->m->arena, "%s[%s]", name, l);
+    return false;
 }
 
 /* Returns C for the element from->…[index], where `index` is an array with the index of each lane, which is computed
    first. So the compiler can use vectors for the indices. */
 static const char *element_by_lane(struct emitter *x, const struct ref *from, int lane, int64_t lanes, int depth)
 {
-    char *const element = arena_copy(x->m->arena, emit_element(x, from)), *const bracket = strchr(element, '[');
+    const struct element_text at = emit_element_text(x, from);
     const char *const l = x->m->axis[lane].name, *const name = arena_printf(x->m->arena, "at_%d", x->temporaries++);
-    *bracket = element[strlen(element) - 1] = 0;
     emit_line(x, "%*sint64_t %s[%lld];", depth, "", name, (long long)lanes);
     emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", depth, "", l, l, emit_end(x, lane), l, name, l,
-              bracket + 1);
-    return emit_widened_element(x, &x->l->array[from->of], arena_printf(x->m->arena, "%s[%s[%s]]", element, name, l));
+              at.offset ? at.offset : "0");
+    return emit_widened_element(x, &x->l->array[from->of], arena_printf(x->m->arena, "%s[%s[%s]]", at.array, name, l));
 }
 
 /* Prints a copy at computed subscripts. The lanes are the innermost loop. If `pads`, zeros fill the last vector of
@@ -227,7 +227,7 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     for (int k = 0; k + 1 < s->rank; k++) rows |= UINT32_C(1) << s->axes[k];
     const struct ref read = emit_read(x, from);
     for (int k = 0; k < read.rank && rows && emit_starts_at_zero(x, lane); k++)
-        keep_parts(x, read.sub[k], lane, rows, lanes);
+        expr_each(read.sub[k], keep_part, &(struct kept_lanes){x, lane, rows, lanes});
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *const axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,

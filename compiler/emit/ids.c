@@ -3,18 +3,18 @@
 #include "emit.h"
 #include "printer.h"
 
-/* Returns the axes whose current range the expression depends on, as bits. */
-static uint32_t range_axes(const struct expr *e)
+/* Returns the axis whose current range e is an end of, as a bit. */
+static uint32_t range_axis(const void *of, const struct expr *e, bool *arguments)
 {
-    uint32_t axes = e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
-    for (int k = 0; k < expr_arity(e->op); k++) axes |= range_axes(e->arg[k]);
-    return axes;
+    (void)of, (void)arguments;
+    return e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
 }
 
-uint32_t emit_loop_axes(const struct stmt *s)
+uint32_t emit_loop_axes(const struct stmt *list)
 {
     uint32_t axes = 0;
-    for (; s; s = s->next) axes |= emit_loop_axes(s->body) | (s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0);
+    struct stmts w = {.list = (struct stmt *)list};
+    for (const struct stmt *s; (s = stmts_next(&w));) axes |= s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0;
     return axes;
 }
 
@@ -24,35 +24,31 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
     for (int k = 0; k < expr_arity(e->op); k++) declare(x, e->arg[k], moving);
-    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids ||
-        x->ids == MAX_ID_RANGES)
+    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || expr_bits(e, range_axis, NULL) & moving ||
+        emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES)
         return;
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
-        if (range_axes(e->arg[1]) >> a & 1) of = x->m->axis[a].name;
+        if (expr_bits(e->arg[1], range_axis, NULL) >> a & 1) of = x->m->axis[a].name;
     emit_line(x, "const struct ids ids_%d = %s;%s%s%s", x->ids, emit_ids_in_range(x, e),
               *of ? " /* of the tile of " : "", of, *of ? " */" : "");
     x->id[x->ids++] = e;
 }
 
-/* Calls `declare` for all conditions and bounds of s, of the statements after s, and of the statements inside them. */
-static void declare_all(struct emitter *x, const struct stmt *s, uint32_t moving)
+void emit_ids(struct emitter *x, const struct stmt *loop, bool inside)
 {
-    for (; s; s = s->next) {
-        const struct expr *part[4] = {s->op == LOOPS_FOR ? s->from : NULL, s->op == LOOPS_FOR ? s->to : NULL,
-                                      s->op == LOOPS_IF ? s->where : NULL, s->when};
-        for (int k = 0; k < 4; k++) declare(x, part[k], moving);
+    struct stmt alone = *loop;
+    alone.next = NULL;
+    const uint32_t moving = emit_loop_axes(inside ? loop->body : &alone);
+    struct stmts w = {.list = &alone};
+    for (const struct stmt *s; (s = stmts_next(&w));) {
+        declare(x, s->op == LOOPS_FOR ? s->from : NULL, moving);
+        declare(x, s->op == LOOPS_FOR ? s->to : NULL, moving);
+        declare(x, s->op == LOOPS_IF ? s->where : NULL, moving);
+        declare(x, s->when, moving);
         for (int k = 0; k < s->ranges; k++) {
             declare(x, s->range[k].from, moving);
             declare(x, s->range[k].to, moving);
         }
-        declare_all(x, s->body, moving);
     }
-}
-
-void emit_ids(struct emitter *x, const struct stmt *s, bool inside)
-{
-    struct stmt alone = *s;
-    alone.next = NULL;
-    declare_all(x, &alone, emit_loop_axes(inside ? s->body : &alone));
 }

@@ -80,19 +80,11 @@ int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *ar
     return count;
 }
 
-/* Marks value v and all values that it needs. */
-static void mark_needed(const struct graph *g, int v, bool *needed)
-{
-    if (needed[v]) return;
-    needed[v] = true;
-    for (int k = 0; k < g->value[v].operands; k++) mark_needed(g, g->value[v].operand[k].of, needed);
-}
-
 /* Returns whether value v is computed from value `of`. */
 static bool needs(const struct graph *g, int v, int of, struct arena *arena)
 {
     bool *const needed = arena_alloc(arena, (size_t)g->values * sizeof *needed);
-    mark_needed(g, v, needed);
+    graph_mark(g, v, needed);
     return needed[of];
 }
 

@@ -2,7 +2,7 @@
    terms whose sum is the number (struct array in ir.h). */
 #include "printer.h"
 
-#include <string.h>
+enum { UNIT_FINITE = 6 }; /* the place of `finite` in the arguments of unit_dot */
 
 static const char *number(const struct emitter *x, int64_t n)
 {
@@ -41,8 +41,7 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
               "queries that see them */",
               partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
     x->indent += 4;
-    for (int k = 0; k < arguments; k++)
-        if (strcmp(argument[k].name, "finite") == 0) argument[k].value = "1";
+    argument[UNIT_FINITE].value = "1";
     emit_product_call(x, "unit_dot", argument, arguments);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     x->indent += 4;
@@ -57,8 +56,7 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     x->indent -= 4;
     emit_line(x, "} else");
     x->indent += 4;
-    for (int k = 0; k < arguments; k++)
-        if (strcmp(argument[k].name, "finite") == 0) argument[k].value = "0";
+    argument[UNIT_FINITE].value = "0";
     emit_product_call(x, "unit_dot", argument, arguments);
     x->indent -= 4;
 }
@@ -199,7 +197,7 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
         function = !terms ? "narrowed" : along ? "row_terms" : "turned_terms";
     else if (ref_axis(from, from->rank - 1) == row)
         function = "turned";
-    if (strcmp(function, "turned") == 0 || strcmp(function, "pairs") == 0 || strcmp(function, "turned_terms") == 0) {
+    if ((!numbers && ref_axis(from, from->rank - 1) == row) || (!tile->paired && terms && !along)) {
         const int other = row;
         row = column;
         column = other;

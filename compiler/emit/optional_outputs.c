@@ -19,6 +19,8 @@ bool emit_is_wanted(const struct emitter *x, const struct array *a)
 struct served {
     const struct stmt *s;
     unsigned char *outputs;
+    bool gives;            /* a carried state depends on the statement */
+    const char *condition; /* what emit_condition has returned */
     struct served *next;
 };
 
@@ -74,7 +76,7 @@ static void walk(struct walk *w, const struct stmt *s)
     struct served *own = served_by(x, s);
     if (!own) {
         own = arena_alloc(x->m->arena, sizeof *own);
-        *own = (struct served){s, arena_alloc(x->m->arena, w->arrays), x->served};
+        *own = (struct served){s, arena_alloc(x->m->arena, w->arrays), false, NULL, x->served};
         x->served = own;
     }
     for (int k = s->assigns - 1; k >= 0; k--) {
@@ -100,38 +102,40 @@ static void find_served(struct emitter *x)
     walk(&w, x->l->body);
 }
 
-/* Returns "condition || name". If `condition` contains the name, returns `condition`. */
-static const char *or_name(struct arena *arena, const char *condition, const char *name)
+/* Returns the condition of a statement that has the same one, or NULL. */
+static const char *known_condition(const struct emitter *x, const struct served *served)
 {
-    const size_t n = strlen(name);
-    for (const char *at = strstr(condition, name); at; at = strstr(at + 1, name))
-        if ((at == condition || at[-1] == ' ') && (!at[n] || at[n] == ' ')) return condition;
-    return arena_printf(arena, "%s%s%s", condition, *condition ? " || " : "", name);
+    for (const struct served *other = x->served; other; other = other->next) {
+        bool same = other->condition && other->gives == served->gives;
+        for (int o = 0; o < x->l->arrays && same; o++)
+            same = emit_outer_state(x, o) || other->outputs[o] == served->outputs[o];
+        if (same) return other->condition;
+    }
+    return NULL;
 }
 
 const char *emit_condition(struct emitter *x, const struct stmt *s)
 {
     const char *condition = "";
-    bool every = true;
-    bool any = false;
+    bool every = true, any = false;
     for (int o = 0; o < x->l->arrays; o++) any |= emit_is_wanted(x, &x->l->array[o]);
     if (!any) return NULL;
     if (!x->served) find_served(x);
-    const struct served *served = served_by(x, s);
-    if (!served) return NULL;
+    struct served *const served = served_by(x, s);
+    if (!served || served->condition) return served ? served->condition : NULL;
     for (int o = 0; o < x->l->arrays; o++) {
         if (x->l->array[o].kind != ARRAY_OUTPUT && !emit_outer_state(x, o)) continue;
         const bool goes = served->outputs[o];
         every &= goes;
-        if (!goes) continue;
-        if (emit_outer_state(x, o)) {
-            condition = or_name(x->m->arena, condition, "call->gives");
-            continue;
-        }
-        if (!emit_is_wanted(x, &x->l->array[o])) return NULL;
+        const bool state = emit_outer_state(x, o);
+        if (!goes || (state && served->gives)) continue;
+        if (!state && !emit_is_wanted(x, &x->l->array[o])) return NULL;
         condition = arena_printf(x->m->arena, "%s%s%s", condition, *condition ? " || " : "",
-                                 emit_local(x, x->l->array[o].name));
+                                 state ? "call->gives" : emit_local(x, x->l->array[o].name));
+        served->gives |= state;
     }
     const bool leaves = x->l->array[s->assign[0].to.of].kind == ARRAY_OUTPUT;
-    return (every && !leaves) || !*condition ? NULL : condition;
+    if ((every && !leaves) || !*condition) return NULL;
+    const char *const known = known_condition(x, served); /* equal conditions have one pointer */
+    return served->condition = known ? known : condition;
 }

@@ -43,16 +43,12 @@ static bool carries_keys(const struct compilation *c)
            !emit_sums_queries(c->loops);
 }
 
-static bool sums_queries(const struct module *m, const struct stmt *s)
-{
-    for (; s; s = s->next)
-        if (s->op == LOOPS_FOR && (m->axis[s->axis].source == SIZE_N_Q || sums_queries(m, s->body))) return true;
-    return false;
-}
-
 bool emit_sums_queries(const struct loops *l)
 {
-    return sums_queries(l->module, window_in(chain_of(l->body).body)->body->body);
+    struct stmts w = {.list = window_in(chain_of(l->body).body)->body->body};
+    for (const struct stmt *s; (s = stmts_next(&w));)
+        if (s->op == LOOPS_FOR && l->module->axis[s->axis].source == SIZE_N_Q) return true;
+    return false;
 }
 
 bool emit_sums_later(const struct compilation *c)
@@ -79,21 +75,20 @@ static bool has_tasks_of_heads(const struct loops *l)
 
 /* Whether the factor of a state reads prefix sums, which end with the last token. Other decays scale a state to the
    border of a chunk, even if the sequence ends within the chunk. */
-static bool ends_with_tokens(const struct expr *keep)
+static enum answer ends_with_tokens(const void *of, const struct expr *e)
 {
-    bool ends = keep->op != EXPR_POW || expr_has(keep->arg[1], EXPR_OPERAND);
-    for (int k = 0; k < expr_arity(keep->op) && keep->op != EXPR_POW; k++)
-        ends &= keep->arg[k]->type != TYPE_REAL || ends_with_tokens(keep->arg[k]);
-    return ends && (keep->op != EXPR_REAL || expr_is_real(keep, 1) || expr_is_real(keep, 0));
+    (void)of;
+    if (e->type != TYPE_REAL) return ANSWER_YES;
+    if (e->op == EXPR_POW) return expr_has(e->arg[1], EXPR_OPERAND) ? ANSWER_YES : ANSWER_NO;
+    return e->op == EXPR_REAL && !expr_is_real(e, 1) && !expr_is_real(e, 0) ? ANSWER_NO : ANSWER_ARGUMENTS;
 }
 
 /* Whether the factor of a state reads an array, but no prefix sums. The gradient of such a decay needs the positions of
    all tokens, and a call with outer sums counts its own tokens from 0. */
-static bool reads_base(const struct expr *keep)
+static enum answer reads_base(const void *of, const struct expr *e)
 {
-    bool reads = keep->op == EXPR_POW && expr_has(keep->arg[0], EXPR_OPERAND);
-    for (int k = 0; k < expr_arity(keep->op) && keep->op != EXPR_POW; k++) reads |= reads_base(keep->arg[k]);
-    return reads;
+    (void)of;
+    return e->op != EXPR_POW ? ANSWER_ARGUMENTS : expr_has(e->arg[0], EXPR_OPERAND) ? ANSWER_YES : ANSWER_NO;
 }
 
 /* Whether the mask may hide earlier chunks from a query. Keys that all queries see do not. */
@@ -197,8 +192,8 @@ static int64_t chunk_of(const struct compilation *c, const struct versions *back
     if (c->separated.reach || hides_chunks(c) || !has_tasks_of_heads(c->loops)) return 0;
     if (!has_arrays(backward, c)) return 0;
     for (int v = 0; v < g->values; v++) {
-        if (g->value[v].keep && reads_base(g->value[v].keep)) return 0;
-        keeps |= g->value[v].keep && !ends_with_tokens(g->value[v].keep);
+        if (expr_any(g->value[v].keep, reads_base, NULL)) return 0;
+        keeps |= !expr_all(g->value[v].keep, ends_with_tokens, NULL);
     }
     for (int a = 0; a < m->axes && keeps; a++)
         if (axis_is_chunks(&m->axis[a]) && m->axis[a].extent > chunk) chunk = m->axis[a].extent;
@@ -286,20 +281,8 @@ bool emit_carries_outer(const struct emission *p, const struct compilation *c)
     return p->outer_chunk > 0 && (carries(c) || (p->sums_keys && carries_keys(c)));
 }
 
-/* Marks the arrays of the carried states: those that the loops between the first loop over a window's chunks and the
-   second one assign. Later loops of a window fold sums of slices, which are no states. */
-static void mark_states(const struct loops *l, const struct stmt *s, bool *state)
-{
-    for (; s; s = s->next) {
-        mark_states(l, s->body, state);
-        for (int k = 0; k < s->assigns; k++) {
-            const struct assign *const a = &s->assign[k];
-            state[a->to.of] |= l->array[a->to.of].shared;
-            if (a->compensation) state[a->compensation - 1] |= l->array[a->compensation - 1].shared;
-        }
-    }
-}
-
+/* The carried states are what the loops between the first loop over a window's chunks and the second one assign. Later
+   loops of a window fold sums of slices, which are no states. */
 bool *emit_outer_states(const struct loops *l)
 {
     bool *const state = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *state);
@@ -307,7 +290,7 @@ bool *emit_outer_states(const struct loops *l)
     for (int a = 0; a < l->arrays && !window; a++) state[a] = l->array[a].carried && l->array[a].offset >= 0;
     if (!window) return state;
     for (const struct stmt *s = window->body->next; s && s->axis != window->axis; s = s->next)
-        mark_states(l, s->body, state);
+        for (int a = 0; a < l->arrays; a++) state[a] |= l->array[a].shared && stmts_writing(s->body, a) > 0;
     return state;
 }
 

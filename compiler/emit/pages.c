@@ -20,28 +20,37 @@ bool emit_is_fetched(const struct emitter *x, const struct stmt *s)
     return x->c->program.few && adds && lane->kind == ARRAY_INPUT && !lane->sums;
 }
 
-/* Returns whether the expression reads a row of a key of the array by name. */
-static bool names_keys(const struct emitter *x, const struct expr *e, int array)
+struct named {
+    const char *name;
+    uint32_t keys; /* the axes of keys, as bits */
+};
+
+/* Whether the expression reads a row of a key of the array by name. */
+static enum answer names_keys(const void *of, const struct expr *e)
 {
-    bool names = false;
-    if (!e) return false;
-    if (e->op == EXPR_ELEMENT && strcmp(e->name, x->l->array[array].name) == 0)
-        for (int a = 0; a < x->m->axes; a++) names |= x->m->axis[a].source == SIZE_N_K && expr_axes(e) >> a & 1;
-    for (int k = 0; k < expr_arity(e->op) && !names; k++) names = names_keys(x, e->arg[k], array);
-    return names;
+    const struct named *const x = of;
+    return e->op == EXPR_ELEMENT && strcmp(e->name, x->name) == 0 && expr_axes(e) & x->keys ? ANSWER_YES
+                                                                                            : ANSWER_ARGUMENTS;
 }
 
 bool emit_reads_keys(const struct emitter *x, const struct stmt *s, int array)
 {
-    for (const struct stmt *inner = s->body; inner; inner = inner->next)
-        if (emit_reads_keys(x, inner, array)) return true;
+    const struct array *const a = &x->l->array[array];
+    struct named named = {a->name, 0};
+    struct stmt alone = *s;
+    struct stmts w = {.list = &alone};
     bool reads = false;
-    for (int k = 0; k < s->operands; k++) {
-        const struct ref *const r = &s->operand[k];
-        reads |= r->of == array && emit_is_of_key(x, r);
-        for (int n = 0; n < r->rank && x->l->array[array].by_name; n++) reads |= names_keys(x, r->sub[n], array);
+    alone.next = NULL;
+    for (int k = 0; k < x->m->axes && a->by_name; k++)
+        named.keys |= x->m->axis[k].source == SIZE_N_K ? UINT32_C(1) << k : 0;
+    for (const struct stmt *t; (t = stmts_next(&w));) {
+        for (int k = 0; k < t->operands; k++) {
+            const struct ref *const r = &t->operand[k];
+            reads |= r->of == array && emit_is_of_key(x, r);
+            for (int n = 0; n < r->rank && named.keys; n++) reads |= expr_any(r->sub[n], names_keys, &named);
+        }
+        for (int k = 0; k < t->assigns && named.keys; k++) reads |= expr_any(t->assign[k].expr, names_keys, &named);
     }
-    for (int k = 0; k < s->assigns && x->l->array[array].by_name; k++) reads |= names_keys(x, s->assign[k].expr, array);
     return reads;
 }
 

@@ -281,8 +281,7 @@ const char *emit_query_start(struct emitter *x);
 void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a DOT statement. (product.c) */
 void emit_dot(struct emitter *x, const struct stmt *s);
-/* Prints a MAP that sums products with decays that differ between elements. Returns false if the MAP has another
-   form. (decayed.c) */
+/* Prints a MAP with `decays`. Returns false if its operands are stored in another way. (decayed.c) */
 bool emit_decayed(struct emitter *x, const struct stmt *s);
 /* Returns C that prefetches elements of operand k, or of the result, in the row that is the current number of rows
    later. Returns NULL if the statement reads no such rows ahead, or their elements may not be adjacent. (copy.c) */
@@ -300,7 +299,7 @@ struct product_argument {
     const char *name, *type, *value;
 };
 /* Prints a call of the function for this product (product_function.c). Constant arguments are not passed, because
-   the function's body has them. */
+   the function's body has them. Arguments without a value are left out. */
 void emit_product_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments);
 /* Returns the COPY at the end of a task whose rows a product in a loop of the task can prefetch, or NULL. */
 const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *task);
@@ -378,12 +377,17 @@ void emit_region(struct emitter *x, const struct expr *region, int lane, const c
 const char *emit_integer(struct emitter *x, const struct expr *e);
 /* Returns the shortest C literal that is read back as `value`. It is a float if `narrow`, otherwise a double. */
 const char *emit_number(const struct emitter *x, double value, bool narrow);
-/* Returns C for the address of an element, such as "q + (i0 + i) * q_row + d". */
+/* C for the place of an element: the array, and the offset in it. NULL: the first element. */
+struct element_text {
+    const char *array, *offset;
+};
+struct element_text emit_element_text(struct emitter *x, const struct ref *r);
+/* Returns C for the address of an element, such as "q + (i0 + i) * q_row + d", and for an element, such as
+   "q[(i0 + i) * q_row + d]". */
 const char *emit_address(struct emitter *x, const struct ref *r);
-/* Returns C for an element, such as "q[(i0 + i) * q_row + d]". */
+const char *emit_element(struct emitter *x, const struct ref *r);
 /* Returns a call of `function`, such as "widened", of an element in a type that is widened. */
 const char *emit_widened(struct emitter *x, const struct ref *r, const char *function);
-const char *emit_element(struct emitter *x, const struct ref *r);
 /* Returns C for the element as a number. An element of 16 bits of a parameter is widened. */
 const char *emit_number_at(struct emitter *x, const struct ref *r);
 /* Returns C for neighbouring elements from r on, a vector of numbers. */

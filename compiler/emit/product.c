@@ -27,7 +27,9 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
     return arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
 }
 
-enum { MAX_ARGUMENTS = 24 };
+/* The places of arguments in the lists of dot (emit_dot) and of dot_along (emit_along). */
+enum { DOT_TAIL = 3, DOT_STEPS, DOT_SPAN, DOT_A, DOT_B = 9, DOT_B_STEP, DOT_UPDATE = 13, DOT_FACTOR = 15 };
+enum { DOT_COMPENSATION = 16, ALONG_COLUMNS = 1, ALONG_B = 5, ALONG_C = 7, MAX_ARGUMENTS = 24 };
 
 /* Returns C for the stride of pairs along `axis`, in elements. The product sums over axis `over`. */
 static const char *pair_stride(struct emitter *x, const struct ref *r, int axis, int over)
@@ -43,16 +45,6 @@ static const char *pairs_of(struct emitter *x, int axis)
     bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
     if (constant) return arena_printf(x->m->arena, "%lld", (long long)x->m->axis[axis].extent / 2);
     return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
-}
-
-/* Prints a call of a product of runtime/kernel/product.h. Arguments without a value are left out. */
-static void emit_call(struct emitter *x, const char *product, const struct product_argument *argument, int arguments)
-{
-    struct product_argument given_to[MAX_ARGUMENTS];
-    int count = 0;
-    for (int k = 0; k < arguments; k++)
-        if (argument[k].value) given_to[count++] = argument[k];
-    emit_product_call(x, product, given_to, count);
 }
 
 /* Returns C for the number of rows of a product, rounded up to whole vectors, if its operand and its result have room
@@ -110,7 +102,7 @@ static void emit_one_lane(struct emitter *x, const struct stmt *s)
     emit_line(x, "if (%s == 1)",
               resumed ? arena_printf(x->m->arena, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
     x->indent += 4;
-    emit_call(x, "dot_lane", argument, (int)(sizeof argument / sizeof *argument));
+    emit_product_call(x, "dot_lane", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
     emit_line(x, "else");
 }
@@ -145,7 +137,7 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
               partial ? arena_printf(arena, "(%s) && ", partial) : "", apart ? "_apart" : "", kind,
               emit_corner(x, s, row), searched);
     x->indent += 4;
-    emit_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
+    emit_product_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     x->indent += 4;
@@ -164,11 +156,11 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
     emit_line(x, "} else");
     x->indent += 4;
     emit_one_lane(x, s);
-    emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+    emit_product_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
 }
 
-/* Prints a product of rows that are on several pages, one call for each page. */
+/* Prints a product of rows that are on several pages, one call for each page. The last argument is `after`. */
 static void emit_parts(struct emitter *x, const struct stmt *s, const char *product, int array,
                        struct product_argument *argument, int arguments)
 {
@@ -178,21 +170,18 @@ static void emit_parts(struct emitter *x, const struct stmt *s, const char *prod
     const char *const times = along || emit_adjacent(x, &s->operand[0], s->axis)
                                   ? ""
                                   : arena_printf(arena, " * %s", emit_step(x, &s->operand[0], s->axis));
-    for (int k = 0; k < arguments; k++) {
-        const char *const name = argument[k].name;
-        if (strcmp(name, "b") == 0) argument[k].value = "rows_of_page";
-        if (strcmp(name, "after") == 0) argument[k].value = "after";
-        if (strcmp(name, along ? "columns" : "steps") == 0) argument[k].value = "end - at";
-        if (strcmp(name, along ? "c" : "a") == 0)
-            argument[k].value = arena_printf(arena, "%s + (at - %s0)%s", argument[k].value, axis, times);
-    }
+    const char **const moves = &argument[along ? ALONG_C : DOT_A].value;
+    *moves = arena_printf(arena, "%s + (at - %s0)%s", *moves, axis, times);
+    argument[along ? ALONG_B : DOT_B].value = "rows_of_page";
+    argument[along ? ALONG_COLUMNS : DOT_STEPS].value = "end - at";
+    argument[arguments - 1].value = "after";
     const char *const type = emit_stored(x->l->array[array].dtype);
     emit_line(x, "for (int64_t at = %s0, end; at < %s1; at = end) {", axis, axis);
     x->indent += 4;
     emit_line(x, "end = page_end(call, at, %s1);", axis);
     emit_line(x, "const %s *const rows_of_page = %s,", type, emit_paged_row(x, array, "at"));
     emit_line(x, "    *const after = %s;", emit_paged_after(x, array, "end"));
-    emit_call(x, product, argument, arguments);
+    emit_product_call(x, product, argument, arguments);
     x->indent -= 4;
     emit_line(x, "}");
 }
@@ -218,7 +207,7 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
         emit_line(x, "if (paged_%s)", rows);
         x->indent += 4;
     }
-    emit_call(x, name, all, arguments);
+    emit_product_call(x, name, all, arguments);
     if (!parts) return;
     x->indent -= 4;
     emit_line(x, "else");
@@ -233,16 +222,12 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
 static void emit_special(struct emitter *x, const char *product, const struct product_argument *argument, int arguments,
                          bool own, const struct product_argument *extra, int extras)
 {
-    static const char *const left_out[] = {"update", "factor", "compensation", "tail", "span"};
+    static const int left_out[] = {DOT_UPDATE, DOT_FACTOR, DOT_COMPENSATION, DOT_TAIL, DOT_SPAN};
     struct product_argument all[MAX_ARGUMENTS];
-    int count = 0;
-    for (int k = 0; k < arguments; k++) {
-        bool taken = true;
-        for (int n = 0; n < (own ? 5 : 3); n++) taken &= strcmp(argument[k].name, left_out[n]) != 0;
-        if (taken) all[count++] = argument[k];
-    }
-    for (int k = 0; k < extras; k++) all[count++] = extra[k];
-    emit_call(x, product, all, count);
+    memcpy(all, argument, (size_t)arguments * sizeof *argument);
+    for (int n = 0; n < (own ? 5 : 3); n++) all[left_out[n]].value = NULL;
+    memcpy(all + arguments, extra, (size_t)extras * sizeof *extra);
+    emit_product_call(x, product, all, arguments + extras);
 }
 
 /* Prints a product that also multiplies each row of the sum by what is kept of it. */
@@ -310,12 +295,10 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         emit_line(x, "    for (int64_t x = 0; x < %s; x += %d)", columns, x->lanes);
         emit_line(x, "        store_%s(wide + t * %s + x, widened%s_%s(%s + t * %s, x));", x->suffix, columns, type,
                   x->suffix, values, value_row);
-        for (int k = 0; k < arguments + 1; k++) {
-            if (strcmp(finite[k].name, "b") == 0) finite[k].type = numbers, finite[k].value = "wide";
-            if (strcmp(finite[k].name, "b_step") == 0) finite[k].value = columns;
-        }
+        finite[1 + DOT_B] = (struct product_argument){"b", numbers, "wide"};
+        finite[1 + DOT_B_STEP].value = columns;
     }
-    emit_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
+    emit_product_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", i, i, emit_range(x, s->axes[0]), i);
     x->indent += 4;
     emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(most / x->lanes));
@@ -335,7 +318,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     else if (fetched)
         emit_prefetching(x, s, "dot_fetched", argument, arguments);
     else
-        emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+        emit_product_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     x->indent -= 4;
 }
 
@@ -426,8 +409,9 @@ static bool is_ahead(struct emitter *x, const struct stmt *s)
 
 static bool has_ahead(struct emitter *x, const struct stmt *list)
 {
-    for (const struct stmt *s = list; s; s = s->next)
-        if ((s->op == LOOPS_FOR && has_ahead(x, s->body)) || (s->op == LOOPS_DOT && is_ahead(x, s))) return true;
+    struct stmts w = {.list = (struct stmt *)list};
+    for (const struct stmt *s; (s = stmts_next(&w)); w.skip = w.now->op == LOOPS_IF)
+        if (s->op == LOOPS_DOT && is_ahead(x, s)) return true;
     return false;
 }
 
@@ -467,7 +451,7 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
         "result_width", size,
         to ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
     all[arguments++] = (struct product_argument){"results", size, to ? "results" : "0"};
-    emit_call(x, "dot_ahead", all, arguments);
+    emit_product_call(x, "dot_ahead", all, arguments);
     if (to) emit_line(x, "results = 0;");
 }
 
@@ -532,14 +516,14 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
                   emit_integer(x, loop->from));
         emit_line(x, "if (with_rows) /* the query's product, too */");
         x->indent += 4;
-        emit_call(x, "dot_both", both, (int)(sizeof both / sizeof *both));
+        emit_product_call(x, "dot_both", both, (int)(sizeof both / sizeof *both));
         x->indent -= 4;
         emit_line(x, "else");
         x->with_rows = queries;
     }
     emit_line(x, "if (%s)", one_row);
     x->indent += 4;
-    emit_call(x, "dot_row", argument, (int)(sizeof argument / sizeof *argument));
+    emit_product_call(x, "dot_row", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
     emit_line(x, "else");
 }
@@ -623,7 +607,7 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         if (fetched)
             emit_prefetching(x, s, "dot_fetched", argument, arguments);
         else
-            emit_call(x, paired ? "dot_paired" : "dot", argument, arguments);
+            emit_product_call(x, paired ? "dot_paired" : "dot", argument, arguments);
     } else
         emit_over_region(x, s, argument, arguments);
     if (across && is_last_across(x, s)) emit_line(x, "pass_turn(call, task, %s);", position);

@@ -20,9 +20,10 @@ static const char *function_of(struct emitter *x, const char *name, const struct
     struct text line = {0}, list = {0};
     text_add(&line, "%s_%s(", name, x->suffix);
     for (int k = 0; k < arguments; k++) {
+        if (!argument[k].value) continue;
         bool constant = is_constant(argument[k].value);
         if (!constant) text_add(&list, "%s%s%s", list.length ? ", " : "", argument[k].type, argument[k].name);
-        text_add(&line, "%s", k ? ", " : "");
+        text_add(&line, "%s", line.data[line.length - 1] == '(' ? "" : ", ");
         if (constant)
             text_add(&line, "/*%s=*/%s", argument[k].name, argument[k].value);
         else
@@ -60,7 +61,8 @@ void emit_product_call(struct emitter *x, const char *product, const struct prod
     struct text call = {0};
     text_add(&call, "%s(", function_of(x, product, argument, arguments));
     for (int k = 0, given = 0; k < arguments; k++)
-        if (!is_constant(argument[k].value)) text_add(&call, "%s%s", given++ ? ", " : "", argument[k].value);
+        if (argument[k].value && !is_constant(argument[k].value))
+            text_add(&call, "%s%s", given++ ? ", " : "", argument[k].value);
     emit_line(x, "%s);", call.data);
     text_free(&call);
 }

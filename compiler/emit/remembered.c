@@ -4,8 +4,6 @@
    - A tile of queries and keys has a place for each head, so the thread fills it for its first sequence only. */
 #include "printer.h"
 
-#include <string.h>
-
 const struct array *emit_remembered(const struct emitter *x, const struct stmt *s)
 {
     const struct array *const a = s->assigns == 1 && !s->body ? &x->l->array[s->assign[0].to.of] : NULL;
@@ -31,15 +29,18 @@ int emit_remembered_rank(const struct compilation *const *c, int compilations)
     return rank;
 }
 
-/* Adds the axes whose indices e reads to *axes, as bits. The position of the first query counts in *starts. */
-static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **starts)
+/* The axes that elements depend on, as bits, and the position of the first query of a sequence. */
+struct noted {
+    uint32_t axes;
+    const struct expr *start;
+};
+
+static bool note(void *to, const struct expr *e)
 {
-    if (e->op == EXPR_INDEX) *axes |= UINT32_C(1) << e->integer;
-    if (e->op == EXPR_START) {
-        *starts = e;
-        return;
-    }
-    for (int k = 0; k < expr_arity(e->op); k++) note_axes(e->arg[k], axes, starts);
+    struct noted *const x = to;
+    if (e->op == EXPR_INDEX) x->axes |= UINT32_C(1) << e->integer;
+    if (e->op == EXPR_START) x->start = e;
+    return e->op != EXPR_START;
 }
 
 /* Returns C for a number of all that the elements of the strip depend on, besides the difference. Returns NULL if they
@@ -47,12 +48,14 @@ static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **
 static const char *head_of(const struct emitter *x, const struct stmt *s)
 {
     static const enum size_source outer[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS};
-    uint32_t axes = 0;
-    const struct expr *start = NULL;
+    struct noted noted = {0, NULL};
     for (int k = 0; k < s->operands; k++)
-        for (int n = 0; n < s->operand[k].rank; n++) note_axes(s->operand[k].sub[n], &axes, &start);
-    if (s->op == LOOPS_MAP) note_axes(s->assign[0].expr, &axes, &start);
+        for (int n = 0; n < s->operand[k].rank; n++) expr_each(s->operand[k].sub[n], note, &noted);
+    if (s->op == LOOPS_MAP) expr_each(s->assign[0].expr, note, &noted);
+    const struct expr *const start = noted.start;
+    const uint32_t axes = noted.axes;
     const char *made = NULL;
+    int terms = 0;
     for (size_t k = 0; k < sizeof outer / sizeof *outer; k++)
         for (int a = 0; a < x->m->axes; a++) {
             const bool of_start = start && start->arg[0]->op == EXPR_INDEX && start->arg[0]->integer == a;
@@ -60,9 +63,10 @@ static const char *head_of(const struct emitter *x, const struct stmt *s)
             const char *const index = axes >> a & 1 ? x->m->axis[a].name
                                                     : arena_printf(x->m->arena, "(call->p.query_start ? %s : 0)",
                                                                    x->m->axis[a].name);
-            const char *const times = made ? arena_printf(x->m->arena, strchr(made, '+') ? "(%s) * %s" : "%s * %s",
-                                                          made, emit_size(x->m, a))
-                                           : NULL;
+            const char *const times = terms ? arena_printf(x->m->arena, terms > 1 ? "(%s) * %s" : "%s * %s", made,
+                                                           emit_size(x->m, a))
+                                            : NULL;
+            terms++;
             made = times ? arena_printf(x->m->arena, "%s + %s", times, index) : index;
         }
     return made;

@@ -1,8 +1,6 @@
 /* Prints the statements of the loop IR. */
 #include "printer.h"
 
-#include <string.h>
-
 static void open_block(struct emitter *x)
 {
     x->indent += 4;
@@ -58,8 +56,7 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
         const struct stmt *next = s->next;
         /* emit_recall declares variables for a remembered tile, outside the condition */
         more = condition && next && next->op != LOOPS_FOR && next->op != LOOPS_IF && !emit_remembered(x, next);
-        const char *then = more ? emit_condition(x, next) : NULL;
-        more = then && strcmp(then, condition) == 0;
+        more = more && emit_condition(x, next) == condition;
         if (more) s = next;
     }
     if (condition) close_block(x);

@@ -24,15 +24,12 @@ static int early_of(const struct target *t, enum dtype dtype)
 }
 
 /* Returns the most keys of a tile in the list of statements, or 0. */
-static int64_t keys_of_tile(const struct module *m, const struct stmt *s)
+static int64_t keys_of_tile(const struct module *m, struct stmt *list)
 {
     int64_t most = 0;
-    for (; s; s = s->next) {
-        const int64_t own = s->op == LOOPS_FOR && m->axis[s->axis].source == SIZE_N_K ? s->step : 0,
-                      inner = keys_of_tile(m, s->body);
-        if (own > most) most = own;
-        if (inner > most) most = inner;
-    }
+    struct stmts w = {.list = list};
+    for (const struct stmt *s; (s = stmts_next(&w));)
+        if (s->op == LOOPS_FOR && m->axis[s->axis].source == SIZE_N_K && s->step > most) most = s->step;
     return most;
 }
 
