@@ -96,6 +96,19 @@ struct fading {
     bool running;
 };
 
+enum { MAX_LOGS = 2 };
+
+/* A sum over t of products whose terms decay differently (pass/decayed.c):
+   to[key][query] += times * sum of x[t][query] * y[t][key] * exp2(scale * (a[t][query] - b[t][key]))
+   - a, b: logarithms of decays. Each is the sum of `logs` numbers.
+   - last: the last key of a query, an expression of the query's INDEX. Later keys need no sum. */
+struct decaying {
+    struct ref x, y, a[MAX_LOGS], b[MAX_LOGS];
+    int logs;
+    double times, scale;
+    const struct expr *last;
+};
+
 enum { RESUME_ROWS = 1, RESUME_LANES = 2, RESUME_SHARES = 4 };
 
 struct stmt {
@@ -168,6 +181,7 @@ struct stmt {
     /* Used by DOT. If not NULL, and no weight of the current ranges of queries and keys counts, the iteration of the
        FOR around the DOT ends. */
     const struct fading *fades;
+    const struct decaying *decays; /* Used by MAP with `where`. If not NULL, describes the sum that it computes. */
     /* Rows whose solution is in the caller's state, because an earlier call has solved their equations. A FOR with
        RESUME_ROWS has such rows. Statements in it leave them out as bits tell (pass/resume.c):
        - RESUME_ROWS: these rows, along the first axis
@@ -237,6 +251,8 @@ bool array_of_rows(const struct loops *l, const struct array *a);
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Returns true if the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
+/* Whether a MAP can have `decays`: it adds to a tile of pairs, over its middle or last axis. */
+bool stmt_may_decay(const struct stmt *s);
 /* Whether a DOT can have `fades`: it multiplies rows of queries and keys as numbers. */
 bool stmt_may_fade(const struct loops *l, const struct stmt *s);
 /* loops_paired returns true if an array is `paired`. loops_on_matrix_units returns true if an array has `matrix`. */

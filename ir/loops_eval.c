@@ -245,6 +245,20 @@ static struct executed operations_of(const struct stmt *s, const struct assign *
     return of;
 }
 
+static double read_at(struct machine *e, const struct ref *r)
+{
+    const int64_t at = locate(e, r);
+    return at < 0 ? NAN : e->data[r->of][at];
+}
+
+/* Returns a term of a sum of products that decay. */
+static double decayed_term(struct machine *e, const struct decaying *d)
+{
+    double log = 0;
+    for (int k = 0; k < d->logs; k++) log += read_at(e, &d->a[k]) - read_at(e, &d->b[k]);
+    return d->times * read_at(e, &d->x) * read_at(e, &d->y) * exp2(d->scale * log);
+}
+
 static void run_map(struct machine *e, const struct stmt *s)
 {
     double operand[MAX_OPERANDS] = {0};
@@ -279,7 +293,7 @@ static void run_map(struct machine *e, const struct stmt *s)
                 for (int k = 0; k < s->operands; k++)
                     if (bad >> k & 1) element(e, &in[k], s->rank, s->axes, true);
             double *here = element(e, &to[n], s->rank, s->axes, a->fold != FOLD_SET);
-            if (here) store(here, a->fold, expr_eval(a->expr, &env));
+            if (here) store(here, a->fold, s->decays ? decayed_term(e, s->decays) : expr_eval(a->expr, &env));
         }
     } while (!e->error && next_point(e, s->rank, s->axes));
 }
@@ -458,12 +472,6 @@ static void run_dot(struct machine *e, const struct stmt *s)
         }
         e->index[lane_axis] = e->lo[lane_axis];
     }
-}
-
-static double read_at(struct machine *e, const struct ref *r)
-{
-    const int64_t at = locate(e, r);
-    return at < 0 ? NAN : e->data[r->of][at];
 }
 
 /* Returns the norm of the vector along `axis` at the current point. */

@@ -115,6 +115,22 @@ static void print_ahead(const struct loops *l, const struct stmt *s, struct text
     }
 }
 
+static void print_decays(const struct loops *l, const struct decaying *d, struct text *out)
+{
+    text_add(out, " decays last ");
+    expr_print(l->module, d->last, NULL, referred, l, out);
+    text_add(out, " times ");
+    real_print(d->times, true, out);
+    text_add(out, " scale ");
+    real_print(d->scale, true, out);
+    for (int k = -1; k < d->logs; k++) {
+        text_add(out, " ");
+        print_ref(l, k < 0 ? &d->x : &d->a[k], out);
+        text_add(out, " ");
+        print_ref(l, k < 0 ? &d->y : &d->b[k], out);
+    }
+}
+
 static void print_map(const struct loops *l, const struct stmt *s, int indent, struct text *out)
 {
     struct text line = {NULL, 0, 0};
@@ -140,6 +156,7 @@ static void print_map(const struct loops *l, const struct stmt *s, int indent, s
         text_add(out, "%*s}", indent, "");
     }
     print_ahead(l, s, out);
+    if (s->decays) print_decays(l, s->decays, out);
     text_free(&line);
 }
 
@@ -425,6 +442,11 @@ static void read_target(struct reader *r, struct assign *a)
     if (reader_take(r, "compensation")) a->compensation = reader_ref(r).of + 1;
 }
 
+static bool at_ref(const struct reader *r)
+{
+    return !r->failed && *r->token == '%';
+}
+
 static void read_ahead(struct reader *r, struct stmt *s)
 {
     if (!reader_take(r, "ahead")) return;
@@ -435,7 +457,26 @@ static void read_ahead(struct reader *r, struct stmt *s)
         if (k == s->operands && !ref_equal(&s->assign[0].to, &row))
             reader_error(r, "the statement neither reads these rows nor sets them");
         s->ahead |= k < s->operands ? UINT32_C(1) << k : AHEAD_OF_RESULT;
-    } while (reader_at(r, "%"));
+    } while (at_ref(r));
+}
+
+static void read_decays(struct reader *r, struct stmt *s)
+{
+    if (!reader_take(r, "decays")) return;
+    struct decaying *const d = arena_alloc(r->module->arena, sizeof *d);
+    reader_expect(r, "last");
+    d->last = reader_expr(r);
+    reader_expect(r, "times");
+    d->times = reader_real(r);
+    reader_expect(r, "scale");
+    d->scale = reader_real(r);
+    d->x = reader_ref(r);
+    d->y = reader_ref(r);
+    do {
+        d->a[d->logs] = reader_ref(r);
+        d->b[d->logs++] = reader_ref(r);
+    } while (d->logs < MAX_LOGS && at_ref(r));
+    s->decays = d;
 }
 
 static void read_map(struct reader *r, struct stmt *s)
@@ -460,6 +501,7 @@ static void read_map(struct reader *r, struct stmt *s)
     s->operands = r->operands;
     memcpy(s->operand, r->operand, sizeof s->operand);
     read_ahead(r, s);
+    read_decays(r, s);
 }
 
 static void read_dot(struct reader *r, struct stmt *s)

@@ -279,6 +279,20 @@ static const char *check_ahead(const struct scope *c, const struct stmt *s)
     return NULL;
 }
 
+/* Checks the parts of a sum of products that decay. */
+static const char *check_decays(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    const struct decaying *const d = s->decays;
+    const struct allowed index = {.index = nest, .ranges = true};
+    if (!stmt_may_decay(s)) return "only a sum over the middle or last axis, into a tile of pairs, can have 'decays'";
+    const char *wrong = expr_check(c->module, d->last, &index);
+    for (int k = -1; k < d->logs && !wrong; k++) {
+        wrong = check_ref(c, k < 0 ? &d->x : &d->a[k], nest);
+        if (!wrong) wrong = check_ref(c, k < 0 ? &d->y : &d->b[k], nest);
+    }
+    return wrong;
+}
+
 static const char *check_map(const struct scope *c, const struct stmt *s, uint32_t nest)
 {
     const struct allowed allowed = {.operands = s->operands, .index = nest, .ranges = true};
@@ -299,7 +313,7 @@ static const char *check_map(const struct scope *c, const struct stmt *s, uint32
         if (!wrong) wrong = check_compensation(c, a);
         if (wrong) return wrong;
     }
-    return NULL;
+    return s->decays ? check_decays(c, s, nest) : NULL;
 }
 
 /* Checks that either both operands of a DOT are bf16 pairs, or none is. */

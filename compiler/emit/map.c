@@ -519,7 +519,7 @@ static bool emit_each_row(struct emitter *x, const struct stmt *s)
 
 void emit_map(struct emitter *x, const struct stmt *s)
 {
-    if ((s->where && emit_decayed(x, s)) || emit_each_row(x, s)) return;
+    if ((s->decays && emit_decayed(x, s)) || emit_each_row(x, s)) return;
     struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1),
                       .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE,
                       .outer = -1};
