@@ -58,8 +58,8 @@ struct array {
     /* Used by a private TILE. If true, the tile is stored in the caller's state. It is the solution of a SOLVE. If the
        last chunk of a call is not full, the next call does not solve its first equations again. */
     bool solved;
-    /* Used by a private TILE. If true, the tile is a sum over the tokens of a head, which loops carry from chunk to
-       chunk. It is 0 before the first chunk. */
+    /* Used by TILE. If true, the tile is a sum over the tokens of a head, which a thread carries from chunk to chunk,
+       or all threads if it is `shared` (pass/carried.c). It is 0 before the first chunk, or has a caller's sum. */
     bool carried;
     /* Used by TILE. It is the byte offset in the workspace or the state, a multiple of 64. -1 means that the tile is
        not allocated. */

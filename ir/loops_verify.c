@@ -101,8 +101,8 @@ static const char *array_check(const struct scope *c, int number)
         return "only a private tile of rank 1 can have 'remembers', for the difference of two sequences";
     if (a->solved && (a->kind != ARRAY_TILE || a->shared || a->rank != 2 || a->held))
         return "only a private tile of rank 2 can be 'solved'";
-    if (a->carried && (a->kind != ARRAY_TILE || a->shared || a->held || a->remembered))
-        return "only a private tile can be 'carried'";
+    if (a->carried && (a->kind != ARRAY_TILE || a->held || a->remembered))
+        return "only a tile with a single copy can be 'carried'";
     if (a->kind != ARRAY_TILE) return NULL;
     int64_t bytes = 0;
     for (int k = 0; k < a->rank; k++) {

@@ -185,14 +185,14 @@ struct kept_lanes {
 
 /* Computes the largest slow parts of an expression that depend on the lanes, but not on the rows, once for all rows,
    into an array. */
-static bool keep_part(void *to, const struct expr *e)
+static enum answer keep_part(void *of, const struct expr *e)
 {
     const uint64_t slow = EXPR_BIT(EXPR_MOD) | EXPR_BIT(EXPR_FLOORMOD) | EXPR_BIT(EXPR_TRUNC);
-    const struct kept_lanes *const k = to;
+    const struct kept_lanes *const k = of;
     struct emitter *const x = k->x;
-    if (!(expr_axes(e) >> k->lane & 1) || x->parts == MAX_KEPT_PARTS) return false;
-    if (expr_axes(e) & k->rows || e->type != TYPE_INT || e->op == EXPR_INDEX) return true;
-    if (!expr_takes(e, EFFORT_SLOW) && !expr_has_one(e, slow)) return false;
+    if (!(expr_axes(e) >> k->lane & 1) || x->parts == MAX_KEPT_PARTS) return ANSWER_NO;
+    if (expr_axes(e) & k->rows || e->type != TYPE_INT || e->op == EXPR_INDEX) return ANSWER_ARGUMENTS;
+    if (!expr_takes(e, EFFORT_SLOW) && !expr_has_one(e, slow)) return ANSWER_NO;
     const char *const l = x->m->axis[k->lane].name, *const name = arena_printf(x->m->arena, "part_%d",
                                                                                x->temporaries++);
     emit_line(x, "int64_t %s[%lld];", name, (long long)k->lanes);
@@ -200,7 +200,7 @@ static bool keep_part(void *to, const struct expr *e)
               emit_integer(x, e));
     x->part[x->parts] = e;
     x->part_c[x->parts++] = arena_printf(x->m->arena, "%s[%s]", name, l);
-    return false;
+    return ANSWER_NO;
 }
 
 /* Returns C for the element from->…[index], where `index` is an array with the index of each lane, which is computed
@@ -227,7 +227,7 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     for (int k = 0; k + 1 < s->rank; k++) rows |= UINT32_C(1) << s->axes[k];
     const struct ref read = emit_read(x, from);
     for (int k = 0; k < read.rank && rows && emit_starts_at_zero(x, lane); k++)
-        expr_each(read.sub[k], keep_part, &(struct kept_lanes){x, lane, rows, lanes});
+        expr_find(read.sub[k], keep_part, &(struct kept_lanes){x, lane, rows, lanes});
     for (int k = 0; k + 1 < s->rank; k++) {
         const char *const axis = x->m->axis[s->axes[k]].name;
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,

@@ -143,7 +143,6 @@ static struct section *one_block(const struct emission *p, const struct compilat
         x.c = c[k];
         x.l = c[k]->loops;
         x.outer = emit_carries_outer(p, c[k]);
-        x.outer_states = x.outer ? emit_outer_states(x.l) : NULL;
         x.m = c[k]->loops->module;
         x.unroll = c[k]->registers.unroll;
         if (k) text_add(&rows, "\n");

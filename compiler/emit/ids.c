@@ -3,11 +3,13 @@
 #include "emit.h"
 #include "printer.h"
 
-/* Returns the axis whose current range e is an end of, as a bit. */
-static uint32_t range_axis(const void *of, const struct expr *e, bool *arguments)
+/* Returns the axes whose current range the expression depends on, as bits. */
+static uint32_t range_axes(const struct expr *e)
 {
-    (void)of, (void)arguments;
-    return e->op == EXPR_LO || e->op == EXPR_HI ? UINT32_C(1) << e->integer : 0;
+    uint32_t axes = 0;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        axes |= w.e->op == EXPR_LO || w.e->op == EXPR_HI ? UINT32_C(1) << w.e->integer : 0;
+    return axes;
 }
 
 uint32_t emit_loop_axes(const struct stmt *list)
@@ -24,12 +26,12 @@ static void declare(struct emitter *x, const struct expr *e, uint32_t moving)
 {
     if (!e) return;
     for (int k = 0; k < expr_arity(e->op); k++) declare(x, e->arg[k], moving);
-    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || expr_bits(e, range_axis, NULL) & moving ||
-        emit_known_ids(x, e) < x->ids || x->ids == MAX_ID_RANGES)
+    if ((e->op != EXPR_MIN_ID && e->op != EXPR_MAX_ID) || range_axes(e) & moving || emit_known_ids(x, e) < x->ids ||
+        x->ids == MAX_ID_RANGES)
         return;
     const char *of = "";
     for (int a = 0; a < x->m->axes; a++)
-        if (expr_bits(e->arg[1], range_axis, NULL) >> a & 1) of = x->m->axis[a].name;
+        if (range_axes(e->arg[1]) >> a & 1) of = x->m->axis[a].name;
     emit_line(x, "const struct ids ids_%d = %s;%s%s%s", x->ids, emit_ids_in_range(x, e),
               *of ? " /* of the tile of " : "", of, *of ? " */" : "");
     x->id[x->ids++] = e;

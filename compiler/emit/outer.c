@@ -18,7 +18,8 @@
 static bool carries_alone(const struct compilation *c)
 {
     bool any = false;
-    for (int a = 0; c->spec->rate && a < c->loops->arrays; a++) any |= c->loops->array[a].carried;
+    for (int a = 0; c->spec->rate && a < c->loops->arrays; a++)
+        any |= c->loops->array[a].carried && !c->loops->array[a].shared;
     return any;
 }
 
@@ -75,20 +76,27 @@ static bool has_tasks_of_heads(const struct loops *l)
 
 /* Whether the factor of a state reads prefix sums, which end with the last token. Other decays scale a state to the
    border of a chunk, even if the sequence ends within the chunk. */
-static enum answer ends_with_tokens(const void *of, const struct expr *e)
+static bool ends_with_tokens(const struct expr *keep)
 {
-    (void)of;
-    if (e->type != TYPE_REAL) return ANSWER_YES;
-    if (e->op == EXPR_POW) return expr_has(e->arg[1], EXPR_OPERAND) ? ANSWER_YES : ANSWER_NO;
-    return e->op == EXPR_REAL && !expr_is_real(e, 1) && !expr_is_real(e, 0) ? ANSWER_NO : ANSWER_ARGUMENTS;
+    bool ends = true;
+    for (struct exprs w = {.of = keep}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_POW || w.e->type != TYPE_REAL;
+        if (w.e->op == EXPR_POW) ends &= expr_has(w.e->arg[1], EXPR_OPERAND);
+        if (w.e->op == EXPR_REAL) ends &= expr_is_real(w.e, 1) || expr_is_real(w.e, 0);
+    }
+    return ends;
 }
 
 /* Whether the factor of a state reads an array, but no prefix sums. The gradient of such a decay needs the positions of
    all tokens, and a call with outer sums counts its own tokens from 0. */
-static enum answer reads_base(const void *of, const struct expr *e)
+static bool reads_base(const struct expr *keep)
 {
-    (void)of;
-    return e->op != EXPR_POW ? ANSWER_ARGUMENTS : expr_has(e->arg[0], EXPR_OPERAND) ? ANSWER_YES : ANSWER_NO;
+    bool reads = false;
+    for (struct exprs w = {.of = keep}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_POW;
+        reads |= w.skip && expr_has(w.e->arg[0], EXPR_OPERAND);
+    }
+    return reads;
 }
 
 /* Whether the mask may hide earlier chunks from a query. Keys that all queries see do not. */
@@ -192,8 +200,8 @@ static int64_t chunk_of(const struct compilation *c, const struct versions *back
     if (c->separated.reach || hides_chunks(c) || !has_tasks_of_heads(c->loops)) return 0;
     if (!has_arrays(backward, c)) return 0;
     for (int v = 0; v < g->values; v++) {
-        if (expr_any(g->value[v].keep, reads_base, NULL)) return 0;
-        keeps |= !expr_all(g->value[v].keep, ends_with_tokens, NULL);
+        if (reads_base(g->value[v].keep)) return 0;
+        keeps |= !ends_with_tokens(g->value[v].keep);
     }
     for (int a = 0; a < m->axes && keeps; a++)
         if (axis_is_chunks(&m->axis[a]) && m->axis[a].extent > chunk) chunk = m->axis[a].extent;
@@ -281,19 +289,6 @@ bool emit_carries_outer(const struct emission *p, const struct compilation *c)
     return p->outer_chunk > 0 && (carries(c) || (p->sums_keys && carries_keys(c)));
 }
 
-/* The carried states are what the loops between the first loop over a window's chunks and the second one assign. Later
-   loops of a window fold sums of slices, which are no states. */
-bool *emit_outer_states(const struct loops *l)
-{
-    bool *const state = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *state);
-    const struct stmt *const window = window_in(chain_of(l->body).body);
-    for (int a = 0; a < l->arrays && !window; a++) state[a] = l->array[a].carried && l->array[a].offset >= 0;
-    if (!window) return state;
-    for (const struct stmt *s = window->body->next; s && s->axis != window->axis; s = s->next)
-        for (int a = 0; a < l->arrays; a++) state[a] |= l->array[a].shared && stmts_writing(s->body, a) > 0;
-    return state;
-}
-
 int64_t emit_outer_array_bytes(const struct array *a)
 {
     enum { LINE = 64 };
@@ -302,10 +297,9 @@ int64_t emit_outer_array_bytes(const struct array *a)
 
 int64_t emit_outer_bytes(const struct loops *l)
 {
-    const bool *const state = emit_outer_states(l);
     int64_t bytes = 0;
     for (int a = 0; a < l->arrays; a++)
-        if (state[a]) bytes += emit_outer_array_bytes(&l->array[a]);
+        if (l->array[a].carried && l->array[a].offset >= 0) bytes += emit_outer_array_bytes(&l->array[a]);
     return bytes;
 }
 
@@ -350,5 +344,5 @@ const char *emit_outer_leaves(struct emitter *x, const struct array *a)
 
 bool emit_outer_state(const struct emitter *x, int array)
 {
-    return x->outer_states && x->outer_states[array];
+    return x->outer && x->l->array[array].carried && x->l->array[array].offset >= 0;
 }

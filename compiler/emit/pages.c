@@ -20,36 +20,31 @@ bool emit_is_fetched(const struct emitter *x, const struct stmt *s)
     return x->c->program.few && adds && lane->kind == ARRAY_INPUT && !lane->sums;
 }
 
-struct named {
-    const char *name;
-    uint32_t keys; /* the axes of keys, as bits */
-};
-
-/* Whether the expression reads a row of a key of the array by name. */
-static enum answer names_keys(const void *of, const struct expr *e)
+/* Whether the expression reads an element of the array `name` along one of the axes `keys`, which are bits. */
+static bool names_keys(const struct expr *e, const char *name, uint32_t keys)
 {
-    const struct named *const x = of;
-    return e->op == EXPR_ELEMENT && strcmp(e->name, x->name) == 0 && expr_axes(e) & x->keys ? ANSWER_YES
-                                                                                            : ANSWER_ARGUMENTS;
+    bool names = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        names |= w.e->op == EXPR_ELEMENT && strcmp(w.e->name, name) == 0 && expr_axes(w.e) & keys;
+    return names;
 }
 
 bool emit_reads_keys(const struct emitter *x, const struct stmt *s, int array)
 {
     const struct array *const a = &x->l->array[array];
-    struct named named = {a->name, 0};
+    uint32_t keys = 0;
     struct stmt alone = *s;
     struct stmts w = {.list = &alone};
     bool reads = false;
     alone.next = NULL;
-    for (int k = 0; k < x->m->axes && a->by_name; k++)
-        named.keys |= x->m->axis[k].source == SIZE_N_K ? UINT32_C(1) << k : 0;
+    for (int k = 0; k < x->m->axes && a->by_name; k++) keys |= x->m->axis[k].source == SIZE_N_K ? UINT32_C(1) << k : 0;
     for (const struct stmt *t; (t = stmts_next(&w));) {
         for (int k = 0; k < t->operands; k++) {
             const struct ref *const r = &t->operand[k];
             reads |= r->of == array && emit_is_of_key(x, r);
-            for (int n = 0; n < r->rank && named.keys; n++) reads |= expr_any(r->sub[n], names_keys, &named);
+            for (int n = 0; n < r->rank && keys; n++) reads |= names_keys(r->sub[n], a->name, keys);
         }
-        for (int k = 0; k < t->assigns && named.keys; k++) reads |= expr_any(t->assign[k].expr, names_keys, &named);
+        for (int k = 0; k < t->assigns && keys; k++) reads |= names_keys(t->assign[k].expr, a->name, keys);
     }
     return reads;
 }

@@ -29,18 +29,14 @@ int emit_remembered_rank(const struct compilation *const *c, int compilations)
     return rank;
 }
 
-/* The axes that elements depend on, as bits, and the position of the first query of a sequence. */
-struct noted {
-    uint32_t axes;
-    const struct expr *start;
-};
-
-static bool note(void *to, const struct expr *e)
+/* Adds the axes whose indices e reads to *axes, as bits. The position of the first query counts in *starts. */
+static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **starts)
 {
-    struct noted *const x = to;
-    if (e->op == EXPR_INDEX) x->axes |= UINT32_C(1) << e->integer;
-    if (e->op == EXPR_START) x->start = e;
-    return e->op != EXPR_START;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        w.skip = w.e->op == EXPR_START;
+        if (w.skip) *starts = w.e;
+        if (w.e->op == EXPR_INDEX) *axes |= UINT32_C(1) << w.e->integer;
+    }
 }
 
 /* Returns C for a number of all that the elements of the strip depend on, besides the difference. Returns NULL if they
@@ -48,12 +44,11 @@ static bool note(void *to, const struct expr *e)
 static const char *head_of(const struct emitter *x, const struct stmt *s)
 {
     static const enum size_source outer[] = {SIZE_BATCH, SIZE_KV_HEADS, SIZE_MEMBERS, SIZE_HEADS};
-    struct noted noted = {0, NULL};
+    uint32_t axes = 0;
+    const struct expr *start = NULL;
     for (int k = 0; k < s->operands; k++)
-        for (int n = 0; n < s->operand[k].rank; n++) expr_each(s->operand[k].sub[n], note, &noted);
-    if (s->op == LOOPS_MAP) expr_each(s->assign[0].expr, note, &noted);
-    const struct expr *const start = noted.start;
-    const uint32_t axes = noted.axes;
+        for (int n = 0; n < s->operand[k].rank; n++) note_axes(s->operand[k].sub[n], &axes, &start);
+    if (s->op == LOOPS_MAP) note_axes(s->assign[0].expr, &axes, &start);
     const char *made = NULL;
     int terms = 0;
     for (size_t k = 0; k < sizeof outer / sizeof *outer; k++)

@@ -186,17 +186,12 @@ static const char *extreme(struct nest *n, enum expr_op op, const char *a, const
 }
 
 /* Returns whether e contains only indices, constants and tables. */
-static enum answer is_from_indices(const void *of, const struct expr *e)
-{
-    const struct nest *const n = of;
-    return e->op != EXPR_OPERAND                                              ? ANSWER_ARGUMENTS
-           : n->x->l->array[n->s->operand[e->integer].of].kind == ARRAY_TABLE ? ANSWER_YES
-                                                                              : ANSWER_NO;
-}
-
 static bool from_indices(const struct nest *n, const struct expr *e)
 {
-    return expr_all(e, is_from_indices, n);
+    bool from = true;
+    for (struct exprs w = {.of = e}; exprs_next(&w);)
+        from &= w.e->op != EXPR_OPERAND || n->x->l->array[n->s->operand[w.e->integer].of].kind == ARRAY_TABLE;
+    return from;
 }
 
 static const char *subscript_of_lanes(void *user, const struct expr *sub);
