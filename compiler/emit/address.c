@@ -330,3 +330,13 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
                ? arena_printf(x->m->arena, "%s + (%s_new - %s0)", corner, rows, rows)
                : arena_printf(x->m->arena, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, emit_step(x, r, axis));
 }
+
+const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k)
+{
+    const struct ref *const r = k < s->operands ? &s->operand[k] : &s->assign[0].to;
+    if (!(k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT) || !emit_adjacent(x, r, s->axes[1]))
+        return NULL;
+    return arena_printf(x->m->arena, "__builtin_prefetch(%s + (%s) * %s, %d, 2);", emit_address(x, r),
+                        emit_range(x, s->axes[0]), emit_step(x, r, s->axes[0]),
+                        x->l->array[r->of].kind == ARRAY_OUTPUT);
+}

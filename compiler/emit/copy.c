@@ -256,16 +256,6 @@ static const char *other_stride(const struct emitter *x, const struct stmt *s)
     return NULL;
 }
 
-const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k)
-{
-    const struct ref *const r = k < s->operands ? &s->operand[k] : &s->assign[0].to;
-    if (!(k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT) || !emit_adjacent(x, r, s->axes[1]))
-        return NULL;
-    return arena_printf(x->m->arena, "__builtin_prefetch(%s + (%s) * %s, %d, 2);", emit_address(x, r),
-                        emit_range(x, s->axes[0]), emit_step(x, r, s->axes[0]),
-                        x->l->array[r->of].kind == ARRAY_OUTPUT);
-}
-
 static void copy(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];

@@ -153,7 +153,7 @@ void emit_statements(struct emitter *x, const struct stmt *s);
 /* Prints a MAP with `decays`. Returns false if its operands are stored in another way. (decayed.c) */
 bool emit_decayed(struct emitter *x, const struct stmt *s);
 /* Returns C that prefetches elements of operand k, or of the result, in the row that is the current number of rows
-   later. Returns NULL if the statement reads no such rows ahead, or their elements may not be adjacent. (copy.c) */
+   later. Returns NULL if the statement reads no such rows ahead, or their elements may not be adjacent. (address.c) */
 const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k);
 /* Prints a SOLVE statement. (solve.c) */
 void emit_solve(struct emitter *x, const struct stmt *s);
