@@ -64,18 +64,13 @@ int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s)
     return drawn ? round_64((ranges + drawn) * RANGE_BYTES) : 0;
 }
 
-static int64_t unions_bytes(const struct compilation *c, const struct stmt *s)
-{
-    int64_t bytes = 0;
-    for (; s; s = s->next) bytes += draw_union_bytes(c, s) + unions_bytes(c, s->body);
-    return bytes;
-}
-
 int64_t ranges_workspace(const struct compilation *c)
 {
     struct drawn_list list = {0};
+    struct stmts w = {.list = c->loops->body};
+    int64_t bytes = 0;
     for (const struct stmt *s = c->loops->body; s; s = s->next) draw_lists(s, &list);
-    int64_t bytes = unions_bytes(c, c->loops->body);
+    while (stmts_next(&w)) bytes += draw_union_bytes(c, w.now);
     for (int k = 0; k < list.count; k++) bytes += draw_list_bytes(c, list.e[k]);
     return bytes;
 }

@@ -307,11 +307,11 @@ static uint32_t ranges_name(const struct stmt *s)
 static uint32_t bounds_name(const struct stmt *s)
 {
     uint32_t axes = 0;
-    for (; s; s = s->next) {
-        axes |= bounds_name(s->body);
-        if (s->op != LOOPS_FOR) continue;
-        axes |= axes_named(s->from) | axes_named(s->to) | axes_named(s->phase) | axes_named(s->when) | ranges_name(s);
-    }
+    struct stmts w = {.list = (struct stmt *)s};
+    while ((s = stmts_next(&w)))
+        if (s->op == LOOPS_FOR)
+            axes |= axes_named(s->from) | axes_named(s->to) | axes_named(s->phase) | axes_named(s->when) |
+                    ranges_name(s);
     return axes;
 }
 
@@ -319,8 +319,8 @@ static uint32_t bounds_name(const struct stmt *s)
 static uint32_t conditions_name(const struct stmt *s)
 {
     uint32_t axes = 0;
-    for (; s; s = s->next) {
-        axes |= conditions_name(s->body);
+    struct stmts w = {.list = (struct stmt *)s};
+    while ((s = stmts_next(&w))) {
         if (s->op == LOOPS_IF) axes |= axes_named(s->where) | ranges_name(s) | (s->ranges ? UINT32_C(1) << s->axis : 0);
         if (sums_decayed(s)) axes |= axes_named(s->where);
     }
@@ -330,21 +330,18 @@ static uint32_t conditions_name(const struct stmt *s)
 /* Whether a statement in list s has the axis, at any depth. */
 static bool computes_over(const struct stmt *s, int axis)
 {
-    bool found = false;
-    for (; s && !found; s = s->next) {
-        found = computes_over(s->body, axis) || (s->op == LOOPS_DOT && s->axis == axis);
-        for (int k = 0; k < s->rank; k++) found |= s->axes[k] == axis;
-    }
-    return found;
+    struct stmts w = {.list = (struct stmt *)s};
+    while ((s = stmts_next(&w)))
+        if (axes_set(s->rank, s->axes) >> axis & 1 || (s->op == LOOPS_DOT && s->axis == axis)) return true;
+    return false;
 }
 
 /* Whether a loop in list s runs over a sequence other than `axis`, at any depth. */
 static bool runs_over_another(const struct walk *w, const struct stmt *s, int axis)
 {
-    for (; s; s = s->next)
-        if ((s->op == LOOPS_FOR && s->axis != axis && axis_is_sequence(&w->m->axis[s->axis])) ||
-            runs_over_another(w, s->body, axis))
-            return true;
+    struct stmts at = {.list = (struct stmt *)s};
+    while ((s = stmts_next(&at)))
+        if (s->op == LOOPS_FOR && s->axis != axis && axis_is_sequence(&w->m->axis[s->axis])) return true;
     return false;
 }
 

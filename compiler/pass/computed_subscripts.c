@@ -16,37 +16,25 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
-/* Returns the factor of the axis's index in e. Example: -1 for i - j and axis j. Sets *linear to false if e is not
-   linear in the index. */
-static int64_t factor_of(const struct expr *e, int axis, bool *linear)
+/* Returns the sum of the factors of the indices of axes a and b in e, such as 0 for i - j. Returns NULL if e is not
+   linear in both with integer factors. */
+static const struct expr *factor_of(struct module *m, const struct expr *e, int a, int b)
 {
-    if (!(expr_axes(e) >> axis & 1)) return 0;
-    switch ((int)e->op) {
-    case EXPR_INDEX: return 1;
-    case EXPR_NEG: return -factor_of(e->arg[0], axis, linear);
-    case EXPR_ADD: return factor_of(e->arg[0], axis, linear) + factor_of(e->arg[1], axis, linear);
-    case EXPR_SUB: return factor_of(e->arg[0], axis, linear) - factor_of(e->arg[1], axis, linear);
-    default: *linear = false; return 0;
-    }
-}
-
-/* Returns the sum of the factors of axes a and b in e. It is 0 for i - j. */
-static int64_t linear_in(const struct expr *e, int a, int b, bool *linear)
-{
-    return factor_of(e, a, linear) + factor_of(e, b, linear);
+    const struct expr *of_a, *of_b, *rest;
+    if (!expr_linear(m, e, a, &of_a, &rest) || !expr_linear(m, rest, b, &of_b, &rest)) return NULL;
+    return of_a->op == EXPR_INT && of_b->op == EXPR_INT ? expr_int(m, of_a->integer + of_b->integer) : NULL;
 }
 
 /* Whether e depends on axes a and b only through their difference, as in (i - j) / 2. */
-static bool of_difference(const struct expr *e, int a, int b)
+static bool of_difference(struct module *m, const struct expr *e, int a, int b)
 {
-    const uint32_t either = UINT32_C(1) << a | UINT32_C(1) << b;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
-        const struct expr *const *const arg = w.e->arg;
         const enum expr_op op = w.e->op;
-        bool linear = true, equal = true;
-        w.skip = !(expr_axes(w.e) & either) || (linear_in(w.e, a, b, &linear) == 0 && linear);
-        if (!w.skip && (op == EXPR_LT || op == EXPR_LE || op == EXPR_EQ || op == EXPR_NE))
-            w.skip = linear_in(arg[0], a, b, &equal) == linear_in(arg[1], a, b, &equal) && equal;
+        w.skip = factor_of(m, w.e, a, b) == expr_int(m, 0);
+        if (!w.skip && (op == EXPR_LT || op == EXPR_LE || op == EXPR_EQ || op == EXPR_NE)) {
+            const struct expr *const factor = factor_of(m, w.e->arg[0], a, b);
+            w.skip = factor && factor == factor_of(m, w.e->arg[1], a, b);
+        }
         if (!w.skip && w.e->size == 1) return false;
     }
     return true;
@@ -244,7 +232,7 @@ static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r,
         tile.axes[tile.rank] = axis;
         tile.extent[tile.rank++] = width(x, axis);
     }
-    for (int k = 0; k < r->rank; k++) plain |= other >= 0 && !of_difference(r->sub[k], lane, other);
+    for (int k = 0; k < r->rank; k++) plain |= other >= 0 && !of_difference(x->l->module, r->sub[k], lane, other);
     struct stmt *const made = tile.rank == 2 && !plain ? strip(x, r, lane, other) : NULL;
     const struct ref from = *r;
     if (made) return made;
@@ -311,7 +299,7 @@ static struct stmt *store_part(struct walk *x, const struct stmt *s, const struc
         if (!tile.extent[tile.rank++]) return NULL;
     }
     struct differences d = {.axis = -1};
-    if (tile.rank == 2 && other >= 0 && expr_axes(e) >> lane & 1 && of_difference(e, lane, other))
+    if (tile.rank == 2 && other >= 0 && expr_axes(e) >> lane & 1 && of_difference(m, e, lane, other))
         d = differences_of(x, lane, other);
     if (d.axis >= 0) {
         tile = (struct array){
@@ -363,6 +351,7 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
 
 /* The two axes of the points of a MAP whose difference matters. */
 struct pair {
+    struct module *m;
     const struct stmt *map;
     uint32_t axes; /* all axes of the MAP */
     int lane, other;
@@ -393,7 +382,7 @@ static bool fits_strip(const struct pair *p, const struct expr *e)
 {
     const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
     return e->type == TYPE_REAL && (expr_axes(e) & p->axes) == both && is_costly(p, e) && repeats_along(p, e) &&
-           of_difference(e, p->lane, p->other);
+           of_difference(p->m, e, p->lane, p->other);
 }
 
 static enum answer is_function_of_difference(void *of, const struct expr *e)
@@ -439,7 +428,7 @@ static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
 {
     struct module *const m = x->l->module;
     struct stmt *const s = *at;
-    struct pair p = {.map = s, .lane = s->axes[s->rank - 1]};
+    struct pair p = {.m = m, .map = s, .lane = s->axes[s->rank - 1]};
     const struct expr *e = NULL;
     for (int a = 0; a < s->rank; a++) p.axes |= UINT32_C(1) << s->axes[a];
     for (int a = 0; a + 1 < s->rank && !e; a++) {
