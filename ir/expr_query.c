@@ -213,6 +213,18 @@ int expr_terms(const struct expr *e, struct expr_term *term, int max)
     return add_terms(e, false, term, 0, max);
 }
 
+int expr_factors(const struct expr *e, const struct expr **factor, int max)
+{
+    if (e->op == EXPR_MUL) {
+        const int left = expr_factors(e->arg[0], factor, max);
+        const int right = left < 0 ? -1 : expr_factors(e->arg[1], factor + left, max - left);
+        return right < 0 ? -1 : left + right;
+    }
+    if (max == 0) return -1;
+    *factor = e;
+    return 1;
+}
+
 bool expr_linear(struct module *m, const struct expr *e, int axis, const struct expr **slope, const struct expr **rest)
 {
     const struct expr *slopes[2] = {NULL, NULL}, *rests[2] = {NULL, NULL};

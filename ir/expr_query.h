@@ -78,8 +78,10 @@ struct expr_term {
     const struct expr *e;
     bool minus;
 };
-/* Writes e as a sum of terms, from left to right. Returns their number, or -1 if there are more than `max`. */
+/* These functions write e as a sum of terms, or as a product of factors, from left to right. They return the number of
+   terms or factors, or -1 if there are more than `max`. */
 int expr_terms(const struct expr *e, struct expr_term *term, int max);
+int expr_factors(const struct expr *e, const struct expr **factor, int max);
 /* Writes e as slope * INDEX(axis) + rest, where neither has this INDEX. Returns false if e is not linear. */
 bool expr_linear(struct module *m, const struct expr *e, int axis, const struct expr **slope, const struct expr **rest);
 

@@ -136,7 +136,7 @@ static void test_has(void)
     arena_free(arena);
 }
 
-static void test_sums(void)
+static void test_sums_and_products(void)
 {
     struct arena *arena = start();
     struct expr_term term[4];
@@ -146,6 +146,12 @@ static void test_sums(void)
     CU_ASSERT(term[0].e == x && term[1].e == y && term[2].e == x && term[3].e == y);
     CU_ASSERT(!term[0].minus && term[1].minus && !term[2].minus && term[3].minus);
     CU_ASSERT(expr_terms(e, term, 3) == -1);
+    const struct expr *factor[3];
+    e = op(EXPR_MUL, op(EXPR_MUL, x, y), op(EXPR_EXP, x, NULL));
+    CU_ASSERT_FATAL(expr_factors(e, factor, 3) == 3);
+    CU_ASSERT(factor[0] == x && factor[1] == y && factor[2]->op == EXPR_EXP);
+    CU_ASSERT(expr_factors(e, factor, 2) == -1);
+    CU_ASSERT(expr_factors(x, factor, 1) == 1 && factor[0] == x);
     arena_free(arena);
 }
 
@@ -167,9 +173,12 @@ static void test_linear(void)
 
 int main(void)
 {
-    static const struct unit_test tests[] = {
-        {"query/find", test_find},         {"query/walk", test_walk}, {"query/what is read", test_what_is_read},
-        {"query/rewrites", test_rewrites}, {"query/has", test_has},   {"query/sums", test_sums},
-        {"query/linear", test_linear}};
+    static const struct unit_test tests[] = {{"query/find", test_find},
+                                             {"query/walk", test_walk},
+                                             {"query/what is read", test_what_is_read},
+                                             {"query/rewrites", test_rewrites},
+                                             {"query/has", test_has},
+                                             {"query/sums and products", test_sums_and_products},
+                                             {"query/linear", test_linear}};
     return unit_tests_run("query", tests, (int)(sizeof tests / sizeof *tests));
 }
