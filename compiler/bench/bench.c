@@ -491,7 +491,7 @@ static enum status run(struct bench *b, struct arena *arena)
    in .svg. */
 static enum status check_files(const struct options *o)
 {
-    const char *const file[] = {o->json, o->csv, o->plot}, *const option[] = {"--json", "--csv", "--plot"};
+    const char *const file[] = {o->json, o->plot}, *const option[] = {"--json", "--plot"};
     const char *base = o->plot ? strrchr(o->plot, '/') : NULL,
                *suffix = o->plot ? strrchr(base ? base : o->plot, '.') : NULL;
     if (suffix && strcasecmp(suffix, ".svg") != 0) {
@@ -501,7 +501,7 @@ static enum status check_files(const struct options *o)
                  o->plot, suffix);
         return STATUS_USAGE;
     }
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 2; k++) {
         if (!file[k]) continue;
         for (int other = 0; other < k; other++)
             if (file[other] && strcmp(file[k], file[other]) == 0) {

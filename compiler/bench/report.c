@@ -1,4 +1,4 @@
-/* The results of attnc bench as a table, as JSON, and as comma-separated values. */
+/* The results of attnc bench as a table and as JSON. */
 #include "bench.h"
 #include "request.h"
 #include "../cost/cost.h"
@@ -306,87 +306,72 @@ static void print_table(const struct bench *b, struct text *out)
     print_notes(b, inexact, shaking, out);
 }
 
-/* ---- JSON and CSV, which have the same fields ---- */
+/* ---- JSON ---- */
 
-struct field {
-    const char *name;
-    enum { WORD, WHOLE, REAL, TRUTH } kind;
-    const char *word;
-    int64_t whole;
-    double real;
-    bool absent;
-};
-enum { FIELDS = 47 };
+static void add(json_t *to, const char *name, bool known, json_t *value)
+{
+    if (known)
+        json_object_set_new(to, name, value);
+    else
+        json_decref(value);
+}
 
-static void fields_of(const struct bench *b, const struct bench_point *p, int entry, struct field *field)
+static json_t *result_json(const struct bench *b, const struct bench_point *p, int entry)
 {
     const struct bench_result *r = &p->result[entry];
     const struct spec *s = b->unit[entry]->spec;
     const double over = over_forward(b, p, entry);
-    const bool no = !r->measured, decode = b->o->decode, no_call = no || decode, no_token = no || !decode;
-    struct figures f = {0};
-    if (!no) f = figures_of(b, r);
-    const struct field all[FIELDS] = {
-        {"spec", WORD, .word = bench_label(b, entry)},
-        {"dtype", WORD, .word = dtype_name(s->dtype)},
-        {"head_dim", WHOLE, .whole = s->head_dim},
-        {"value_dim", WHOLE, .whole = s->value_dim},
-        {"batch", WHOLE, .whole = b->request.batch},
-        {"heads", WHOLE, .whole = p->heads.heads},
-        {"kv_heads", WHOLE, .whole = p->heads.kv_heads},
-        {"key_heads", WHOLE, .whole = p->heads.key_heads},
-        {"threads", WHOLE, .whole = p->threads},
-        {"length", WHOLE, .whole = p->length},
-        {"skipped", WORD, .word = r->skipped, .absent = !no},
-        {"form", WORD, .word = r->form, .absent = no},
-        {"runs", WHOLE, .whole = r->runs, .absent = no},
-        {"median_s", REAL, .real = r->median, .absent = no},
-        {"best_s", REAL, .real = r->best, .absent = no},
-        {"spread", REAL, .real = r->spread, .absent = no || r->runs < 2},
-        {"flops", REAL, .real = r->counts.flops, .absent = no_call},
-        {"gflops", REAL, .real = f.gflops, .absent = no_call},
-        {"peak_gflops", REAL, .real = r->peak / 1e9, .absent = no_call},
-        {"peak_spread", REAL, .real = r->peak_spread, .absent = no_call},
-        {"shaking", TRUTH, .whole = bench_shaking(r), .absent = no},
-        {"share_of_peak", REAL, .real = f.share, .absent = no_call || f.share > 1},
-        {"pairs", REAL, .real = r->counts.pairs, .absent = no_call},
-        {"visited", REAL, .real = r->counts.visited, .absent = no_call},
-        {"pairs_exact", TRUTH, .whole = r->counts.exact, .absent = no_call},
-        {"scalar_operations", REAL, .real = r->counts.scalars, .absent = no_call},
-        {"bytes", REAL, .real = r->counts.bytes, .absent = no_call},
-        {"flops_per_byte", REAL, .real = f.intensity, .absent = no_call},
-        {"bandwidth_gbs", REAL, .real = r->rates.bandwidth / 1e9, .absent = no},
-        {"bound", WORD, .word = f.memory_bound ? "memory" : "compute", .absent = no_call},
-        {"expected_s", REAL, .real = f.expected, .absent = no_call},
-        {"measured_over_expected", REAL, .real = f.ratio, .absent = no_call},
-        {"workspace_bytes", WHOLE, .whole = (int64_t)r->workspace, .absent = no},
-        {"would_take_s", REAL, .real = r->best, .absent = !no || r->best <= 0},
-        {"compiler", WORD, .word = b->compiler},
-        {"pass", WORD, .word = bench_pass(b, entry)},
-        {"saved_bytes", WHOLE, .whole = (int64_t)r->saved, .absent = no || !b->o->backward},
-        {"over_forward", REAL, .real = over, .absent = over <= 0},
-        {"unit", WORD, .word = r->unit, .absent = no},
-        {"finite", TRUTH, .whole = !r->infinite, .absent = no},
-        {"flops_of_loops", REAL, .real = r->counts.loops, .absent = no_call},
-        {"tokens", WHOLE, .whole = r->tokens, .absent = no_token},
-        {"tokens_per_s", REAL, .real = f.tokens, .absent = no_token},
-        {"read_bytes", REAL, .real = r->read, .absent = no_token},
-        {"read_gbs", REAL, .real = f.read / 1e9, .absent = no_token},
-        {"share_of_bandwidth", REAL, .real = f.of_reading, .absent = no_token},
-        {"state_bytes", WHOLE, .whole = (int64_t)r->state, .absent = no_token},
-    };
-    memcpy(field, all, sizeof all);
-}
-
-static json_t *json_field(const struct field *f)
-{
-    switch (f->kind) {
-    case WORD: return json_string(f->word);
-    case WHOLE: return json_integer(f->whole);
-    case REAL: return json_real(f->real);
-    case TRUTH: return json_boolean(f->whole);
-    }
-    return NULL;
+    const bool yes = r->measured, call = yes && !b->o->decode, token = yes && b->o->decode;
+    const struct figures f = yes ? figures_of(b, r) : (struct figures){0};
+    json_t *const one = json_object();
+    add(one, "spec", true, json_string(bench_label(b, entry)));
+    add(one, "dtype", true, json_string(dtype_name(s->dtype)));
+    add(one, "head_dim", true, json_integer(s->head_dim));
+    add(one, "value_dim", true, json_integer(s->value_dim));
+    add(one, "batch", true, json_integer(b->request.batch));
+    add(one, "heads", true, json_integer(p->heads.heads));
+    add(one, "kv_heads", true, json_integer(p->heads.kv_heads));
+    add(one, "key_heads", true, json_integer(p->heads.key_heads));
+    add(one, "threads", true, json_integer(p->threads));
+    add(one, "length", true, json_integer(p->length));
+    add(one, "skipped", !yes, json_string(r->skipped));
+    add(one, "form", yes, json_string(r->form));
+    add(one, "runs", yes, json_integer(r->runs));
+    add(one, "median_s", yes, json_real(r->median));
+    add(one, "best_s", yes, json_real(r->best));
+    add(one, "spread", yes && r->runs > 1, json_real(r->spread));
+    add(one, "flops", call, json_real(r->counts.flops));
+    add(one, "gflops", call, json_real(f.gflops));
+    add(one, "peak_gflops", call, json_real(r->peak / 1e9));
+    add(one, "peak_spread", call, json_real(r->peak_spread));
+    add(one, "shaking", yes, json_boolean(bench_shaking(r)));
+    add(one, "share_of_peak", call && f.share <= 1, json_real(f.share));
+    add(one, "pairs", call, json_real(r->counts.pairs));
+    add(one, "visited", call, json_real(r->counts.visited));
+    add(one, "pairs_exact", call, json_boolean(r->counts.exact));
+    add(one, "scalar_operations", call, json_real(r->counts.scalars));
+    add(one, "bytes", call, json_real(r->counts.bytes));
+    add(one, "flops_per_byte", call, json_real(f.intensity));
+    add(one, "bandwidth_gbs", yes, json_real(r->rates.bandwidth / 1e9));
+    add(one, "bound", call, json_string(f.memory_bound ? "memory" : "compute"));
+    add(one, "expected_s", call, json_real(f.expected));
+    add(one, "measured_over_expected", call, json_real(f.ratio));
+    add(one, "workspace_bytes", yes, json_integer((json_int_t)r->workspace));
+    add(one, "would_take_s", !yes && r->best > 0, json_real(r->best));
+    add(one, "compiler", true, json_string(b->compiler));
+    add(one, "pass", true, json_string(bench_pass(b, entry)));
+    add(one, "saved_bytes", yes && b->o->backward, json_integer((json_int_t)r->saved));
+    add(one, "over_forward", over > 0, json_real(over));
+    add(one, "unit", yes, json_string(r->unit));
+    add(one, "finite", yes, json_boolean(!r->infinite));
+    add(one, "flops_of_loops", call, json_real(r->counts.loops));
+    add(one, "tokens", token, json_integer(r->tokens));
+    add(one, "tokens_per_s", token, json_real(f.tokens));
+    add(one, "read_bytes", token, json_real(r->read));
+    add(one, "read_gbs", token, json_real(f.read / 1e9));
+    add(one, "share_of_bandwidth", token, json_real(f.of_reading));
+    add(one, "state_bytes", token, json_integer((json_int_t)r->state));
+    return one;
 }
 
 static void print_json(const struct bench *b, struct text *out)
@@ -401,44 +386,13 @@ static void print_json(const struct bench *b, struct text *out)
     if (b->integers & ASSUMED_IDS) json_object_set_new(top, "document", json_integer(b->request.document));
     json_object_set_new(top, "interrupted", json_boolean(b->interrupted));
     for (int k = 0; k < b->begun; k++)
-        for (int e = 0; e < b->entries; e++) {
-            struct field field[FIELDS];
-            if (!told(&b->point[k].result[e])) continue;
-            json_t *one = json_object();
-            fields_of(b, &b->point[k], e, field);
-            for (int f = 0; f < FIELDS; f++)
-                if (!field[f].absent) json_object_set_new(one, field[f].name, json_field(&field[f]));
-            json_array_append_new(results, one);
-        }
+        for (int e = 0; e < b->entries; e++)
+            if (told(&b->point[k].result[e])) json_array_append_new(results, result_json(b, &b->point[k], e));
     json_object_set_new(top, "results", results);
     char *text = json_dumps(top, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     text_add(out, "%s\n", text ? text : "");
     free(text);
     json_decref(top);
-}
-
-static void print_csv(const struct bench *b, struct text *out)
-{
-    struct field field[FIELDS];
-    fields_of(b, &b->point[0], 0, field);
-    for (int f = 0; f < FIELDS; f++) text_add(out, "%s%s", f ? "," : "", field[f].name);
-    text_add(out, "\r\n");
-    for (int k = 0; k < b->begun; k++)
-        for (int e = 0; e < b->entries; e++) {
-            if (!told(&b->point[k].result[e])) continue;
-            fields_of(b, &b->point[k], e, field);
-            for (int f = 0; f < FIELDS; f++) {
-                if (f) text_add(out, ",");
-                if (field[f].absent) continue;
-                if (field[f].kind == WORD)
-                    table_csv(out, field[f].word);
-                else if (field[f].kind == REAL)
-                    text_add(out, "%.9g", field[f].real);
-                else
-                    text_add(out, "%lld", (long long)field[f].whole);
-            }
-            text_add(out, "\r\n");
-        }
 }
 
 /* ---- all outputs ---- */
@@ -451,14 +405,14 @@ static enum status put(const struct bench *b, const char *file, const struct tex
 
 enum status bench_report(const struct bench *b)
 {
-    const char *const files[] = {b->o->json, b->o->csv, b->o->plot};
+    const char *const files[] = {b->o->json, b->o->plot};
     const char *table = "-";
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 2; k++)
         if (files[k] && strcmp(files[k], "-") == 0) table = NULL;
     const struct {
         const char *file;
         void (*print)(const struct bench *b, struct text *out);
-    } output[] = {{table, print_table}, {b->o->json, print_json}, {b->o->csv, print_csv}, {b->o->plot, bench_plot}};
+    } output[] = {{table, print_table}, {b->o->json, print_json}, {b->o->plot, bench_plot}};
     enum status worst = STATUS_DONE;
     for (size_t k = 0; k < sizeof output / sizeof *output; k++) {
         if (!output[k].file) continue;

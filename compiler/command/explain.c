@@ -576,7 +576,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
         print_plain(stdout, arena_printf(p->arena, "%.*s\n", (int)strcspn(spec->description, "\n"), spec->description));
     explain_algorithm(p);
     explain_pairs(p);
-    explain_costs(p, costs, o->console.quiet);
+    explain_costs(p, costs);
     explain_gradients(p, costs);
     explain_ranks(p, costs);
     explain_storage(p);
@@ -619,10 +619,6 @@ int command_explain(const struct options *o)
         !ranks_read(o, &costs.ranks))
         return STATUS_USAGE;
     enum status worst = STATUS_DONE;
-    struct arena *arena = arena_new();
-    if (o->machine) costs.machine = machine_open(arena, o->console.quiet, &worst);
-    if (costs.machine && costs.threads == 0) costs.threads = machine_threads(costs.machine);
-    if (costs.machine && !(costs.compiler = compiler_version(arena, &o->console))) worst = STATUS_MACHINE;
     for (int k = 0; k < o->files && worst != STATUS_MACHINE; k++) {
         enum status status;
         struct unit *p = unit_make(o->file[k], o, &status);
@@ -635,7 +631,5 @@ int command_explain(const struct options *o)
         unit_free(p);
         if (status > worst) worst = status;
     }
-    machine_close(costs.machine);
-    arena_free(arena);
     return output_finish(o) == STATUS_DONE ? (int)worst : STATUS_MACHINE;
 }

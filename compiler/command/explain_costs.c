@@ -24,27 +24,12 @@ struct costs costs_allowed(const struct costs *all, int64_t longest)
     return costs;
 }
 
-const struct target *costs_target(const struct unit *p, const struct costs *costs)
+struct rates costs_rates(const struct unit *p)
 {
-    const struct target *const here = costs->machine ? unit_target_here(p) : NULL;
-    return here ? here : p->kernel.compilation[0]->target;
-}
-
-struct limits limits_of(const struct unit *p, const struct costs *costs)
-{
-    const struct target *target = costs_target(p, costs);
-    const enum dtype dtype = p->spec->dtype;
-    const bool units = target_has(target, TARGET_MATRIX_UNITS);
-    struct limits limits = {nominal_rates(target, dtype), 0, target->l2_bytes};
-    struct machine *const m = costs->machine;
-    if (m)
-        limits = (struct limits){{machine_peak(m, dtype, costs->threads, 0),
-                                  units ? machine_unit_peak(m, costs->threads, 0) : 0,
-                                  machine_bandwidth(m, costs->threads, 0)},
-                                 machine_peak_spread(m, dtype, costs->threads),
-                                 machine_cache()};
-    if (!units) limits.rates.units = 0;
-    return limits;
+    const struct target *target = costs_target(p);
+    struct rates rates = nominal_rates(target, p->spec->dtype);
+    if (!target_has(target, TARGET_MATRIX_UNITS)) rates.units = 0;
+    return rates;
 }
 
 /* The tables of costs. Each is for one kind of call: forward with all queries, forward with one query, extend with
@@ -86,12 +71,11 @@ static void of_one_head(int64_t heads, struct counts *counts, struct roofline *r
 }
 
 void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q, int64_t keys,
-                const struct costs *costs, const struct limits *limits, struct counts *counts,
-                struct roofline *roofline)
+                const struct costs *costs, struct counts *counts, struct roofline *roofline)
 {
     const int64_t heads = counted_heads(p->graph), batch = counted_batch(p->graph);
     const struct problem_size size = {batch, heads, 1, n_q, keys};
-    count_parts(run, &size, costs->document, costs->machine ? costs->threads : 1, limits->cache, counts, roofline);
+    count_parts(run, &size, costs->document, 1, costs_target(p)->l2_bytes, counts, roofline);
     of_one_head(batch * heads, counts, roofline);
 }
 
@@ -99,13 +83,12 @@ void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q,
 struct cost_row {
     const char *form, *bound;
     struct counts counts;
-    double seconds;
 };
 
-static struct cost_row row_of(const struct unit *p, const struct costs *costs, const struct limits *limits,
-                              enum costs_of of, int64_t n)
+static struct cost_row row_of(const struct unit *p, const struct costs *costs, enum costs_of of, int64_t n)
 {
-    const struct target *target = costs_target(p, costs);
+    const struct target *target = costs_target(p);
+    const struct rates rates = costs_rates(p);
     const bool one = of == ONE_QUERY || of == ONE_TOKEN;
     const struct version *const v = versions_find(of == ONE_TOKEN ? unit_attending(p) : &p->kernel.of[STEP_FORWARD],
                                                   target, n);
@@ -118,28 +101,26 @@ static struct cost_row row_of(const struct unit *p, const struct costs *costs, c
     struct cost_row row = {.form = compilation_form(few ? few : run.whole)};
     struct roofline roofline;
     bool memory;
-    count_head(p, &run, one ? 1 : n, n, costs, limits, &row.counts, &roofline);
-    row.seconds = roofline_seconds(&roofline, &limits->rates, &memory);
+    count_head(p, &run, one ? 1 : n, n, costs, &row.counts, &roofline);
+    (void)roofline_seconds(&roofline, &rates, &memory);
     row.bound = memory ? "memory" : "compute";
     return row;
 }
 
 /* Prints the rows of a table. Returns true if no pairs were estimated. */
-static bool print_costs(const struct unit *p, const struct costs *costs, const struct limits *limits, enum costs_of of)
+static bool print_costs(const struct unit *p, const struct costs *costs, enum costs_of of)
 {
     bool exact = true;
-    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %13s  %12s  %-8s%s\n", "n", "form", "FLOPs", "visited", "useful",
-           "work", "bytes", "FLOPs a byte", "bound by", costs->machine ? "  expected" : "");
+    printf("  %9s  %-9s  %10s  %10s  %6s  %10s  %13s  %12s  %-8s\n", "n", "form", "FLOPs", "visited", "useful", "work",
+           "bytes", "FLOPs a byte", "bound by");
     for (int k = 0; k < costs->lengths.count; k++) {
         const int64_t n = costs->lengths.length[k];
-        const struct cost_row row = row_of(p, costs, limits, of, n);
+        const struct cost_row row = row_of(p, costs, of, n);
         const struct counts counts = row.counts;
-        char time[32], share[16] = "-";
+        char share[16] = "-";
         if (counts.visited > 0) snprintf(share, sizeof share, "%.1f%%", 100 * counts.pairs / counts.visited);
-        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s", (long long)n, row.form, counts.flops,
-               counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, row.bound);
-        printf("%s%s\n", costs->machine ? "  " : "",
-               costs->machine ? table_seconds(row.seconds, time, sizeof time) : "");
+        printf("  %9lld  %-9s  %10.4g  %10.4g  %6s  %10.4g  %13.0f  %12.1f  %-8s\n", (long long)n, row.form,
+               counts.flops, counts.visited, share, counts.work, counts.bytes, counts.flops / counts.bytes, row.bound);
         exact &= counts.exact;
     }
     return exact;
@@ -160,64 +141,51 @@ json_t *explain_costs_json(const struct unit *p, const struct costs *costs)
                         [ONE_QUERY] = has_few(p),
                         [ONE_TOKEN] = p->kernel.of[STEP_ATTEND].count > 0,
                         [GRADIENTS] = p->spec->emit & EMIT_BACKWARD};
-    const struct limits limits = limits_of(p, costs);
     json_t *const list = json_array();
     for (int of = ALL_QUERIES; of <= GRADIENTS; of++)
         for (int k = 0; k < costs->lengths.count && has[of]; k++) {
             const int64_t n = costs->lengths.length[k];
-            const struct cost_row row = row_of(p, costs, &limits, (enum costs_of)of, n);
-            json_array_append_new(list,
-                                  json_pack("{s:s, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:b, s:s, s:o}", "call", call[of],
-                                            "n", (json_int_t)n, "form", row.form, "flops", row.counts.flops, "pairs",
-                                            row.counts.pairs, "visited", row.counts.visited, "work", row.counts.work,
-                                            "bytes", row.counts.bytes, "exact", row.counts.exact, "bound_by", row.bound,
-                                            "expected_s", costs->machine ? json_real(row.seconds) : json_null()));
+            const struct cost_row row = row_of(p, costs, (enum costs_of)of, n);
+            json_array_append_new(list, json_pack("{s:s, s:I, s:s, s:f, s:f, s:f, s:f, s:f, s:b, s:s}", "call",
+                                                  call[of], "n", (json_int_t)n, "form", row.form, "flops",
+                                                  row.counts.flops, "pairs", row.counts.pairs, "visited",
+                                                  row.counts.visited, "work", row.counts.work, "bytes",
+                                                  row.counts.bytes, "exact", row.counts.exact, "bound_by", row.bound));
         }
     return list;
 }
 
 /* Returns the text that follows the rate of vectors, such as " (products of bf16 on matrix units, AMX: 1024)".
    Returns "" if there are no matrix units. */
-static const char *unit_rate_text(const struct unit *p, const struct costs *costs, double rate)
+static const char *unit_rate_text(const struct unit *p, double rate)
 {
     if (rate <= 0) return "";
-    return arena_printf(p->arena, " (products of bf16 on matrix units, %s: %.*f)",
-                        target_unit(costs_target(p, costs), TARGET_MATRIX_UNITS), costs->machine ? 1 : 0, rate);
+    return arena_printf(p->arena, " (products of bf16 on matrix units, %s: %.0f)",
+                        target_unit(costs_target(p), TARGET_MATRIX_UNITS), rate);
 }
 
-void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
+void explain_costs(const struct unit *p, const struct costs *costs)
 {
-    const struct limits limits = limits_of(p, costs);
+    const struct rates rates = costs_rates(p);
     section("Roofline, for one head with n queries and keys");
-    if (costs->machine) {
-        printf("  this machine, %d thread%s: %.1f GFLOP/s%s, %.1f GB/s of memory; measured with %s\n", costs->threads,
-               costs->threads == 1 ? "" : "s", limits.rates.peak / 1e9,
-               unit_rate_text(p, costs, limits.rates.units / 1e9), limits.rates.bandwidth / 1e9, costs->compiler);
-        if (limits.spread > SPREAD_MAX)
-            printf("  ! measurements of that peak differed by %.0f%%: this machine is probably busy\n",
-                   100 * limits.spread);
-    } else {
-        printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n",
-               p->kernel.compilation[0]->target->name, limits.rates.peak, unit_rate_text(p, costs, limits.rates.units),
-               limits.rates.bandwidth);
-    }
+    printf("  a core of %s: %.0f FLOPs%s and %.0f bytes of memory a cycle\n", costs_target(p)->name, rates.peak,
+           unit_rate_text(p, rates.units), rates.bandwidth);
     printf("  so memory is the limit below %.1f FLOPs of work a byte, if the arrays exceed %lld bytes of cache\n",
-           limits.rates.peak / limits.rates.bandwidth, (long long)limits.cache);
-    if (limits.rates.units > 0)
-        printf("  for products on matrix units, below %.1f\n", limits.rates.units / limits.rates.bandwidth);
+           rates.peak / rates.bandwidth, (long long)costs_target(p)->l2_bytes);
+    if (rates.units > 0) printf("  for products on matrix units, below %.1f\n", rates.units / rates.bandwidth);
     if (counted_heads(p->graph) > 1)
         printf("  heads do not see the same keys: numbers are the mean of the first %d heads\n", COUNTED_HEADS);
     if (counted_batch(p->graph) > 1)
         printf("  batch entries do not see the same keys: numbers are the mean of the first %d\n", COUNTED_BATCH);
-    const bool exact = print_costs(p, costs, &limits, ALL_QUERIES);
+    const bool exact = print_costs(p, costs, ALL_QUERIES);
     if (has_few(p)) {
         printf("  with one query and n keys:\n");
-        print_costs(p, costs, &limits, ONE_QUERY);
+        print_costs(p, costs, ONE_QUERY);
     }
     if (p->kernel.of[STEP_ATTEND].count) {
         printf("  with one token appended to a state of %skeys, n keys in total:\n",
                p->kernel.of[STEP_PREPARE].count ? "prepared " : "");
-        print_costs(p, costs, &limits, ONE_TOKEN);
+        print_costs(p, costs, ONE_TOKEN);
     }
     printf("  - FLOPs: products of the pairs that the mask allows\n"
            "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
@@ -230,11 +198,6 @@ void explain_costs(const struct unit *p, const struct costs *costs, bool quiet)
     if (integers & ASSUMED_BOUNDS) printf("  Half of the keys of a sequence are padding.\n");
     if (integers & ASSUMED_LISTS) printf("  Lists of blocks have different blocks, drawn at random.\n");
     if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
-    if (limits.spread > SPREAD_MAX && !quiet)
-        fprintf(stderr,
-                "attnc: warning: measurements of the machine's peak differed by %.0f%%: the expected times are not "
-                "reliable\n",
-                100 * limits.spread);
 }
 
 /* Prints the parts of backward and their gradients. If the parts change with the length, prints both lists. */
@@ -263,10 +226,9 @@ static void explain_parts(const struct unit *p, const struct costs *costs)
 void explain_gradients(const struct unit *p, const struct costs *costs)
 {
     if (!(p->spec->emit & EMIT_BACKWARD)) return;
-    const struct limits limits = limits_of(p, costs);
     section("Gradients, for one head with n queries and keys");
     explain_parts(p, costs);
-    print_costs(p, costs, &limits, GRADIENTS);
+    print_costs(p, costs, GRADIENTS);
     printf(
         "  FLOPs count every product once, `visited` the pairs of all parts. Parts that do not share loops compute the "
         "weights again,\n"

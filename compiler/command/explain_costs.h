@@ -4,7 +4,6 @@
 
 #include "../cost/cost.h"
 #include "../driver/driver.h"
-#include "../host/host.h"
 
 #include <jansson.h>
 
@@ -15,36 +14,29 @@ struct rank_costs {
     struct head_counts heads;
 };
 
-/* Parameters of the tables of costs. They are the lengths, and the machine if --machine is given. */
+/* Parameters of the tables of costs. */
 struct costs {
     struct lengths lengths;
     int64_t document;
-    /* The measured machine. If NULL, costs are for a core from the table of targets. */
-    struct machine *machine;
-    const char *compiler; /* the compiler of the code that measures */
-    int threads;
+    int threads;             /* of a call whose workspace is printed, or 0 */
     struct rank_costs ranks; /* of explain_ranks */
 };
 
 /* Returns `all` without lengths above `longest`, the spec's maximum. If none is left, the length is `longest`. */
 struct costs costs_allowed(const struct costs *all, int64_t longest);
 
-/* The rates that the costs of a compiled spec are compared with. */
-struct limits {
-    struct rates rates; /* `units` is 0 without matrix units */
-    double spread;
-    int64_t cache;
-};
-struct limits limits_of(const struct unit *p, const struct costs *costs);
-/* Returns the target of the tables of costs. It is the best requested target. If the machine is measured, it is the
-   best one that the machine can run. */
-const struct target *costs_target(const struct unit *p, const struct costs *costs);
+/* Returns the target of the tables of costs, the best requested one. */
+static inline const struct target *costs_target(const struct unit *p)
+{
+    return p->kernel.compilation[0]->target;
+}
+/* Returns the rates of a core of the target, a cycle. `units` is 0 without matrix units. */
+struct rates costs_rates(const struct unit *p);
 /* Counts a call of n_q queries and `keys` keys. Sets *counts and *roofline to the mean of one head. */
 void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q, int64_t keys,
-                const struct costs *costs, const struct limits *limits, struct counts *counts,
-                struct roofline *roofline);
+                const struct costs *costs, struct counts *counts, struct roofline *roofline);
 
-void explain_costs(const struct unit *p, const struct costs *costs, bool quiet);
+void explain_costs(const struct unit *p, const struct costs *costs);
 /* Returns the rows of all tables of costs as a list of objects, for one head. */
 json_t *explain_costs_json(const struct unit *p, const struct costs *costs);
 void explain_gradients(const struct unit *p, const struct costs *costs);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The cycles a second of a core that was not measured. */
+/* The cycles a second of a core. */
 static const double NOMINAL_CLOCK = 3e9;
 
 /* Reads a number with a unit at the start of `text`. Returns the position after the unit, or NULL. */
@@ -74,7 +74,7 @@ bool ranks_read(const struct options *o, struct rank_costs *out)
 struct shared {
     const struct unit *unit;
     const struct costs *costs;
-    struct limits limits;        /* per second */
+    struct rates rates;          /* per second */
     const struct compilation *c; /* of states: the linear form. NULL: each length has its own form */
     double state;                /* the bytes of the states of all heads */
     bool whole;                  /* queries read sums over all keys */
@@ -86,15 +86,13 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
 {
     const struct head_counts *h = &costs->ranks.heads;
     const struct spec *spec = p->spec;
-    struct shared s = {.unit = p, .costs = costs, .limits = limits_of(p, costs)};
+    struct shared s = {.unit = p, .costs = costs, .rates = costs_rates(p)};
     const int64_t together = h->key_heads ? h->heads / h->key_heads : 1;
-    if (!costs->machine) {
-        s.limits.rates.peak *= NOMINAL_CLOCK;
-        s.limits.rates.units *= NOMINAL_CLOCK;
-        s.limits.rates.bandwidth *= NOMINAL_CLOCK;
-    }
+    s.rates.peak *= NOMINAL_CLOCK;
+    s.rates.units *= NOMINAL_CLOCK;
+    s.rates.bandwidth *= NOMINAL_CLOCK;
     for (const struct version *v = NULL; !s.c && versions_next(&p->kernel.of[STEP_FORWARD], &v);)
-        if (v->c->program.linear && v->target == costs_target(p, costs)) s.c = v->c;
+        if (v->c->program.linear && v->target == costs_target(p)) s.c = v->c;
     if (s.c)
         s.state = (double)((s.c->separated.reach + 1) * s.c->separated.features * (spec->value_dim + 1) *
                            dtype_bytes(dtype_of_sums(spec->dtype)) * h->kv_heads);
@@ -113,12 +111,12 @@ static struct shared shared_of(const struct unit *p, const struct costs *costs)
 /* Returns the seconds of a rank with n_q queries, which see `keys` keys, for all heads. */
 static double work_seconds(const struct shared *s, int64_t n_q, int64_t keys)
 {
-    const struct compilation *c = s->c ? s->c : unit_choice(s->unit, costs_target(s->unit, s->costs), keys);
+    const struct compilation *c = s->c ? s->c : unit_choice(s->unit, costs_target(s->unit), keys);
     const struct call_parts run = {c, &c, 1};
     struct counts counts;
     struct roofline roofline;
-    count_head(s->unit, &run, n_q, keys, s->costs, &s->limits, &counts, &roofline);
-    return (double)s->costs->ranks.heads.heads * roofline_seconds(&roofline, &s->limits.rates, NULL);
+    count_head(s->unit, &run, n_q, keys, s->costs, &counts, &roofline);
+    return (double)s->costs->ranks.heads.heads * roofline_seconds(&roofline, &s->rates, NULL);
 }
 
 /* Returns the seconds in which a rank sums n keys. */
@@ -136,7 +134,7 @@ static double whole_seconds(const struct shared *s, int64_t n, int64_t ranks, bo
                   slices = s->slices < wanted ? s->slices : wanted;
     const double work = work_seconds(s, mine, mine), own = sums_seconds(s, mine), sums = own < work ? own : work;
     return total_seconds(ranks, slices, sums, work - sums, s->state, together, &s->costs->ranks.link,
-                         s->limits.rates.bandwidth);
+                         s->rates.bandwidth);
 }
 
 /* Returns the seconds of a sequence of n tokens on `ranks` ranks. Sets *received to the bytes of the last rank. */
@@ -167,9 +165,9 @@ static double joined_total(const struct shared *s, int64_t n, int64_t ranks)
     if (s->whole) return whole_seconds(s, n, ranks, true);
     const int64_t mine = (n - 1) / ranks + 1, chunk = keys_of_chunk(s->c), chunks = chunk > 0 ? mine / chunk : 0;
     const bool stores = chunk >= ATTN_RANKS_STORED && !s->c->separated.reach && !s->unit->spec->rate;
-    const double sums = stores ? 2 * s->state * (double)chunks / s->limits.rates.bandwidth : sums_seconds(s, mine);
+    const double sums = stores ? 2 * s->state * (double)chunks / s->rates.bandwidth : sums_seconds(s, mine);
     return joined_seconds(ranks, s->slices, sums, work_seconds(s, mine, mine), s->state, &s->costs->ranks.link,
-                          s->limits.rates.bandwidth);
+                          s->rates.bandwidth);
 }
 
 /* Returns the shortest length that is a power of two and takes less time on `ranks` ranks than on one, or 0. */
@@ -228,11 +226,8 @@ void explain_ranks(const struct unit *p, const struct costs *costs)
     if (!r->ranks.count) return;
     const struct shared s = shared_of(p, costs);
     section("Ranks, for one sequence of n tokens");
-    if (costs->machine)
-        printf("  a rank has %d thread%s of this machine", costs->threads, costs->threads == 1 ? "" : "s");
-    else
-        printf("  a rank has a core of %s at %.0f GHz", costs_target(p, costs)->name, NOMINAL_CLOCK / 1e9);
-    printf("; %lld heads, %lld of keys and values\n", (long long)r->heads.heads, (long long)r->heads.kv_heads);
+    printf("  a rank has a core of %s at %.0f GHz; %lld heads, %lld of keys and values\n", costs_target(p)->name,
+           NOMINAL_CLOCK / 1e9, (long long)r->heads.heads, (long long)r->heads.kv_heads);
     printf("  a link has %.4g GB/s, and an empty message takes %s\n", r->link.bandwidth / 1e9,
            table_seconds(r->link.latency, time, sizeof time));
     if (!print_needs(&s)) return;

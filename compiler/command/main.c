@@ -34,9 +34,9 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --outputs, -MD, -MF FILE, -MT TARGET   prints file names; writes a depfile\n"
                            "  --passes, --dump-after PASS lists passes; prints the IR after one (stderr)\n"
                            "  --threads N, --seed N for run, check, bench (a LIST); --picture FILE for show\n"
-                           "  --lengths LIST, --document N, --machine, --backward   for explain;\n"
+                           "  --lengths LIST, --document N, --backward   for explain;\n"
                            "  --lengths, --heads for check and bench; --verbose for check; --batch,\n"
-                           "  --document, --backward, --decode, --time, --limit, --csv, --plot FILE: bench;\n"
+                           "  --document, --backward, --decode, --time, --limit, --plot FILE: bench;\n"
                            "  --json, --no-remainders, --quiet, --color, COMMAND --help, --version\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 

@@ -54,11 +54,11 @@ struct options {
     int threads;        /* the number of threads; 0 means OpenMP's default */
     /* Arguments of bench and explain that are not parsed yet (bench/options.c). NULL means that an option was not
        given. The file "-" is standard output. */
-    const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *csv, *plot;
+    const char *lengths, *thread_list, *heads, *batch, *document, *time, *limit, *json, *plot;
     const char *ranks, *link; /* of explain, not parsed yet (command/explain_ranks.c) */
     /* the file to which `attnc show` writes a picture; "-" for standard output; NULL for no picture */
     const char *picture;
-    bool machine, backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
+    bool backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
     /* Arguments of tune that are not parsed yet (tune/options.c). */
     const char *trials, *samples, *report, *knobs;
     const char *const *shape;
@@ -140,8 +140,6 @@ int table_width(const char *text);
 /* Appends a cell of a table, padded with spaces to `width` columns. Control characters become `?`. A left-aligned
    cell is not padded if it is the `last` of its row. */
 void table_cell(struct text *out, const char *text, int width, bool left, bool last);
-/* Appends a field of a CSV file, quoted if necessary (RFC 4180). Control characters become `?`. */
-void table_csv(struct text *out, const char *word);
 /* Writes the text to standard output. Returns STATUS_MACHINE after a message if that fails. */
 enum status table_put(const struct options *o, const struct text *text);
 void output_flush(void);

@@ -22,20 +22,6 @@ void table_cell(struct text *out, const char *text, int width, bool left, bool l
     if (left && !last) text_add(out, "%*s", pad, "");
 }
 
-void table_csv(struct text *out, const char *word)
-{
-    struct text text = {0};
-    text_plain(&text, word, strlen(word), PLAIN_LINES, "?");
-    const bool bare = text.length == 0 || !strpbrk(text.data, ",\"\n");
-    if (!bare) text_add(out, "\"");
-    for (size_t k = 0; k < text.length; k++) {
-        if (text.data[k] == '"') text_add(out, "\"");
-        text_append(out, text.data + k, 1);
-    }
-    if (!bare) text_add(out, "\"");
-    text_free(&text);
-}
-
 static int refused; /* errno of the first failed write to standard output, or 0 */
 
 static void note_failure(bool failed)

@@ -1,7 +1,5 @@
 """Tests outputs of the commands: verdicts of check, warnings, explain, names of specs, help pages."""
-import csv
 import glob
-import io
 import json
 import os
 import re
@@ -335,7 +333,7 @@ esac
 def repeats_that_differ(place):
     """Every second call waits, and every second measured peak is half."""
     environment = compiler(place, 'shakycc', SHAKES)
-    words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json', '--csv=x.csv']
+    words = ['bench', 'soft.yaml', '--lengths', '64', '--threads', '1', '--time', '0.2', '--json=x.json']
     done = place.attnc(*words, env=environment)
     check(re.search(r'^ +64 +soft .* ! \d+%', done.stdout, re.M)
           and '\n! repeats differ by more than 10%' in done.stdout, done.stdout)
@@ -343,25 +341,15 @@ def repeats_that_differ(place):
     check(len(re.findall('^attnc: warning: .* differed by ', done.stderr, re.M)) == 2, done.stderr)
     row = json.loads(place.read('x.json'))['results'][0]
     check(row['shaking'] is True and row['spread'] > 0.1 and row['peak_spread'] > 0.1, row)
-    row = next(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
-    check(row['shaking'] == '1' and float(row['spread']) > 0.1, row)
     check('warning' not in place.attnc(*words, '--quiet', env=environment).stderr, '--quiet is not')
-    done = place.attnc('explain', 'soft.yaml', '--machine', '--threads', '1', env=environment)
-    check('! measurements of that peak differed by' in done.stdout
-          and 'attnc: warning: measurements of the machine' in done.stderr, done.stdout + done.stderr)
 
 
 @case
 def the_compiler_is_named(place):
     environment = compiler(place, 'mycc', 'case $* in --version) echo "my compiler 1.2"; exit ;; esac')
-    done = place.attnc('bench', 'soft.yaml', '--lengths', '32', '--time', '0', '--quiet', '--json=x.json',
-                       '--csv=x.csv', env=environment)
+    done = place.attnc('bench', 'soft.yaml', '--lengths', '32', '--time', '0', '--quiet', '--json=x.json', env=environment)
     check('kernels compiled by my compiler 1.2\n' in done.stdout, done.stdout)
     check(json.loads(place.read('x.json'))['results'][0]['compiler'] == 'my compiler 1.2', 'not in JSON')
-    row = next(csv.DictReader(place.read('x.csv').decode().splitlines()))
-    check(row['compiler'] == 'my compiler 1.2', 'not in CSV')
-    check('measured with my compiler 1.2\n' in place.attnc('explain', 'soft.yaml', '--machine', env=environment).stdout,
-          'explain')
 
 
 @case
@@ -545,7 +533,7 @@ def explain_and_check_say_objects(place):
     check([x['name'] for x in said] == ['soft', 'poly'], [x['name'] for x in said])
     cost = said[0]['costs'][0]
     check(cost['call'] == 'forward' and cost['n'] == 1024 and cost['form'] == 'quadratic'
-          and cost['flops'] == 4 * said[0]['head_dim'] * cost['pairs'] and cost['expected_s'] is None, cost)
+          and cost['flops'] == 4 * said[0]['head_dim'] * cost['pairs'], cost)
     verdict = json.loads(place.attnc('check', 'soft.yaml', '--json', '--lengths', '9').stdout)
     check(verdict['name'] == 'soft' and verdict['ok'] is True and 0 <= verdict['largest_error'] <= 1, verdict)
 
@@ -570,8 +558,8 @@ def show_prints_a_file(place):
 
 @case
 def a_page_of_help_for_each_command(place):
-    own = {'explain': '--machine --lengths --document --threads --emit', 'run': '--in --out --seed --threads',
-           'check': '--lengths --heads --seed --threads --verbose', 'bench': '--lengths --heads --plot --csv',
+    own = {'explain': '--lengths --document --threads --emit', 'run': '--in --out --seed --threads',
+           'check': '--lengths --heads --seed --threads --verbose', 'bench': '--lengths --heads --plot',
            'tune': '--shape --knobs --report', 'list': '', 'show': 'NAME'}
     pages = {command: place.attnc(command, '--help').stdout for command in own}
     with open(os.path.join(ROOT, 'compiler', 'command', 'command_line.def')) as f:

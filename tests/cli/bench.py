@@ -1,6 +1,4 @@
 """Tests attnc bench and the costs of attnc explain. No case measures time."""
-import csv
-import io
 import json
 import os
 import pty
@@ -94,7 +92,7 @@ def backward(place):
     """Each spec has two results, even if it does not ask for gradients."""
     place.write('asks.yaml', POLYNOMIAL.replace('poly', 'asks', 1) + 'emit: [forward, backward]\n')
     words = ['soft.yaml', 'asks.yaml', '--lengths', '40,300', '--heads', '4/2', '--backward']
-    done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
+    done = bench(place, *words, '--json=x.json', '--plot=x.svg')
     rows = json.loads(place.read('x.json'))['results']
     check([(r['length'], r['spec'], r['pass']) for r in rows]
           == [(n, s, p) for n in (40, 300) for s in ('soft', 'asks') for p in ('forward', 'backward')], str(rows))
@@ -118,9 +116,6 @@ def backward(place):
         check(words in title, 'no column ' + words)
     check(len(re.findall(r'^ *(?:40|300) +4/2 +\w+ +(?:forward|backward) +quadratic', done.stdout, re.M)) == 8,
           done.stdout)
-    found = list(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
-    check([r['pass'] for r in found] == 4 * ['forward', 'backward'] and all(
-        bool(r['over_forward']) == (r['pass'] == 'backward') for r in found), str(found[:2]))
     text = ''.join(svg(place, 'x.svg')[0].itertext())
     check(all('%s, %s' % (s, p) in text for s in ('soft', 'asks') for p in ('forward', 'backward')), text)
 
@@ -190,7 +185,7 @@ def backward_that_there_is_not(place):
 def decode(place):
     place.write('elu.yaml', ELU)
     words = ['soft.yaml', 'elu.yaml', '--decode', '--lengths', '40,2k', '--heads', '4/2', '--batch', '3']
-    done = bench(place, *words, '--json=x.json', '--csv=x.csv', '--plot=x.svg')
+    done = bench(place, *words, '--json=x.json', '--plot=x.svg')
     rows = json.loads(place.read('x.json'))['results']
     check([(r['length'], r['spec'], r['form'], r['pass']) for r in rows]
           == [(n, s, f, 'decode') for n in (40, 2048) for s, f in (('soft', 'few'), ('elu', 'linear'))], str(rows))
@@ -217,9 +212,6 @@ def decode(place):
         check(words in title, 'no column ' + words)
     check('of peak' not in title and 'of expected' not in title and 'Batch 3.' in done.stdout, done.stdout)
     check(re.search(r'thread.*: [\d.]+ GB/s read from memory', done.stdout), done.stdout)
-    found = list(csv.DictReader(io.StringIO(place.read('x.csv').decode(), newline='')))
-    check(list(found[0]) == FIELDS and all(not r[name] for r in found for name in NOT_OF_DECODE)
-          and [float(r['state_bytes']) for r in found] == [r['state_bytes'] for r in rows], str(found))
     root, every = svg(place, 'x.svg')
     text = ''.join(root.itertext())
     for words in 'Time of a token against position', 'time of one token', 'position: tokens before it', 'soft', 'elu':
@@ -331,30 +323,11 @@ def assumed_integers(place):
 
 
 @case
-def csv_is_the_same(place):
-    shown = bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '30,60', '--csv', '--json=all.json').stdout
-    check(shown.startswith('spec,') and len(shown.splitlines()) == 5, shown)
-    bench(place, 'soft.yaml', 'poly.yaml', '--lengths', '30,60', '--csv=all.csv', '--json=all.json')
-    text = place.read('all.csv').decode()
-    check(text.count('\r\n') == text.count('\n') == 5, 'lines do not end as those of CSV do')
-    rows = list(csv.reader(io.StringIO(text, newline='')))
-    check(rows[0] == FIELDS, 'columns %s' % rows[0])
-    known = json.loads(place.read('all.json'))['results']
-    check(len(rows) == 5 and len(known) == 4, '%d rows, %d results' % (len(rows), len(known)))
-    for row, result in zip(rows[1:], known):
-        for name, cell in zip(FIELDS, row):
-            value = result.get(name, '')
-            check(cell == value if isinstance(value, str) else near(float(cell), float(value)),
-                  '%s: %r, %r' % (name, cell, value))
-
-
-@case
 def names_that_are_the_same(place):
     place.write('a, "b" <&>.yaml', SOFTMAX)
     words = ['soft.yaml', 'a, "b" <&>.yaml', '--lengths', '20,30']
-    rows = list(csv.DictReader(io.StringIO(bench(place, *words, '--csv', '--plot', 'x.svg').stdout, newline='')))
+    rows = results(place, *words, '--plot', 'x.svg')
     check({r['spec'] for r in rows} == set(words[:2]), str({r['spec'] for r in rows}))
-    check({r['spec'] for r in results(place, *words)} == set(words[:2]), 'JSON has other names')
     check(words[1] in ''.join(xml.etree.ElementTree.parse(place.path('x.svg')).getroot().itertext()),
           'not named in the picture')
 
@@ -443,7 +416,7 @@ def interrupted(place):
     """After a signal, attnc bench prints the results so far and ends by this signal."""
     for number in signal.SIGINT, signal.SIGTERM:
         words = ['bench', 'soft.yaml', '--lengths', '64,1M', '--limit', '1e9', '--time', '0', '--threads', '1',
-                 '--json=x.json', '--csv=x.csv', '--plot=x.svg']
+                 '--json=x.json', '--plot=x.svg']
         process = subprocess.Popen([place.suite.attnc, *words], cwd=place.folder, env=place.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
@@ -464,9 +437,8 @@ def interrupted(place):
               and 'Interrupted: 2 of 2 points were started' in out, out)
         top = json.loads(place.read('x.json'))
         check(top['interrupted'] is True and [r['length'] for r in top['results']] == [64], str(top))
-        check(len(list(csv.reader(io.StringIO(place.read('x.csv').decode())))) == 2 and svg(place, 'x.svg'),
-              'the files are not what they should be')
-        check(place.files() == ['poly.yaml', 'soft.yaml', 'x.csv', 'x.json', 'x.svg'], 'left %s' % place.files())
+        check(svg(place, 'x.svg'), 'the picture is not what it should be')
+        check(place.files() == ['poly.yaml', 'soft.yaml', 'x.json', 'x.svg'], 'left %s' % place.files())
 
 
 @case
@@ -506,9 +478,6 @@ def explain_has_costs(place):
           and re.search('^  x86-64-v4 .* quadratic on matrix units: tiles', text, re.M), text)
     narrow = place.attnc('explain', 'soft.yaml', '--set', 'dtype=bf16', '--target', 'x86-64-v3').stdout
     check('matrix units' not in narrow, narrow)
-    text = place.attnc('explain', 'soft.yaml', '--machine', '--lengths', '512', '--threads', '1').stdout
-    check(re.search(r'this machine, 1 thread: [\d.]+ GFLOP/s, [\d.]+ GB/s', text), text)
-    check(re.search(r'^ +512 +quadratic.* (compute|memory) +[\d.]+ (µs|ms|s)$', text, re.M), text)
 
 
 @case
@@ -571,7 +540,7 @@ def explain_costs_what_is_visited(place):
 def help_of_its_own(place):
     text = place.attnc('bench', '--help').stdout
     check(len(text.splitlines()) <= 24 and max(map(len, text.splitlines())) <= 80, 'it does not fit a screen')
-    for word in '--lengths --threads --heads --batch --document --seed --time --limit --json --csv --plot --decode'.split():
+    for word in '--lengths --threads --heads --batch --document --seed --time --limit --json --plot --decode'.split():
         check(word in text, 'no ' + word)
 
 
@@ -590,10 +559,9 @@ USAGE = {
     'bench_time_negative': (('soft.yaml', '--time', '-1'), ['--time', "'-1'"]),
     'bench_limit_not_a_number': (('soft.yaml', '--limit', 'nan'), ['--limit', 'nan']),
     'bench_document_zero': (('soft.yaml', '--document', '0'), ['--document']),
-    'bench_two_on_standard_output': (('soft.yaml', '--json', '--csv'), ['--json', '--csv', 'standard output']),
+    'bench_two_on_standard_output': (('soft.yaml', '--json', '--plot=-'), ['--json', '--plot', 'standard output']),
     'bench_two_in_one_file': (('soft.yaml', '--json=x', '--plot', 'x'), ['--json', '--plot', 'x']),
     'bench_backward_and_decode': (('soft.yaml', '--backward', '--decode'), ['--backward', '--decode']),
-    'bench_machine': (('soft.yaml', '--machine'), ['explain']),
 }
 
 

@@ -55,7 +55,7 @@ def help_fits_a_screen(place):
     check(max(map(len, lines)) <= 80, '--help is %d columns wide' % max(map(len, lines)))
     for word in ('explain run check bench list show --stdout --emit --dump-after --passes --target --threads --seed '
                  '--set -MD -MF -MT --quiet --color --version --help --lengths --heads --batch --document --time '
-                 '--limit --json --csv --plot --machine --standalone --decode').split():
+                 '--limit --json --plot --standalone --decode').split():
         check(word in text, '--help does not name ' + word)
     check(place.attnc('run', '--help').stdout, 'run --help says nothing')
     check(place.attnc('--help', 'nothing.yaml').stdout == text, '--help looks at the operands')

@@ -53,7 +53,7 @@ def made(folder, spec, emit):
 def expected(spec, emit, o, link):
     """Returns the seconds on one rank and on each number of ranks by `attnc explain`, and those of foldable states."""
     said = subprocess.run(
-        [os.path.join(ours.BUILD, 'attnc'), 'explain', '--machine', '--threads', '1', '--set', 'emit=' + emit, '--link', link,
+        [os.path.join(ours.BUILD, 'attnc'), 'explain', '--set', 'emit=' + emit, '--link', link,
          '--ranks', ','.join(map(str, o.ranks)), '--heads', str(o.heads), '--lengths', str(o.n),
          os.path.join(ours.ROOT, 'specs', spec + '.yaml')], capture_output=True, text=True, check=True).stdout
     plain, joined = {}, {}
