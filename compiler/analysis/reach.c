@@ -102,6 +102,13 @@ static bool depends(struct in_state *x, const struct expr *e)
     return e && has_size(x->m, expr_map(x->m, e, of_query, x));
 }
 
+int integer_arrays(const struct graph *g)
+{
+    int count = 0;
+    for (int v = 0; v < g->values; v++) count += g->value[v].integers;
+    return count;
+}
+
 bool depends_on_length(const struct graph *g)
 {
     struct module *const m = g->module;

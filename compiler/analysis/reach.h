@@ -9,6 +9,8 @@
 bool looks_ahead(const struct graph *g);
 /* Whether the length of the sequence changes the result of a query at a given position. */
 bool depends_on_length(const struct graph *g);
+/* Returns the number of arrays of integers, such as ids of tokens, which decide what a query sees. */
+int integer_arrays(const struct graph *g);
 /* Returns how many keys before its chunk a query reads one by one, in addition to the state. Returns a negative
    number if that is unknown. */
 int64_t keys_read_back(const struct compilation *c);

@@ -30,18 +30,10 @@ static bool factor_reads_array(const struct graph *g)
     return reads;
 }
 
-/* Whether ids of tokens reset sums. */
-static bool has_ids(const struct graph *g)
-{
-    bool has = false;
-    for (int v = 0; v < g->values; v++) has |= g->value[v].integers;
-    return has;
-}
-
 bool states_join(const struct unit *p)
 {
     const struct versions *const extend = &p->kernel.of[STEP_EXTEND];
-    bool join = extend->count && p->kernel.read_back == 0 && !has_ids(p->graph);
+    bool join = extend->count && p->kernel.read_back == 0 && !integer_arrays(p->graph);
     for (const struct version *v = NULL; versions_next(extend, &v);) join &= !factor_reads_array(v->c->graph);
     return join;
 }

@@ -66,10 +66,9 @@ static struct distances distances_of_unit(const struct unit *p, const struct gra
 static bool can_have_outer_sums(const struct unit *p)
 {
     const struct spec *const spec = p->spec;
-    bool can = spec->emit & EMIT_BACKWARD && spec->emit & EMIT_DECODE && !(spec->emit & EMIT_STATISTICS) &&
-               !spec->linformer && spec_may_be_linear(spec) && mask_shows_all_earlier_keys(spec->mask);
-    for (int v = 0; v < p->graph->values; v++) can &= !p->graph->value[v].integers;
-    return can && (part_period(p->graph) == 0 || weight_names_positions(spec));
+    const bool can = spec->emit & EMIT_BACKWARD && spec->emit & EMIT_DECODE && !(spec->emit & EMIT_STATISTICS) &&
+                     !spec->linformer && spec_may_be_linear(spec) && mask_shows_all_earlier_keys(spec->mask);
+    return can && !integer_arrays(p->graph) && (part_period(p->graph) == 0 || weight_names_positions(spec));
 }
 
 /* Whether a call of a linear form may have sums over keys of a sequence. */

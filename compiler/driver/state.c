@@ -94,10 +94,9 @@ static bool has_factors(const struct graph *g)
    over other tokens of the first token's document, and of the last one's. */
 static bool sums_document(const struct unit *p)
 {
-    int ids = 0; /* arrays of integers: those of the mask and no others */
-    for (int v = 0; v < p->graph->values; v++) ids += p->graph->value[v].integers;
     bool sums = p->kernel.of[STEP_EXTEND].count && p->kernel.read_back <= 1 && /* a state has its last id */
-                graph_find_solve(p->graph) < 0 && mask_shows_own_keys(p->spec->mask) && ids == 1;
+                graph_find_solve(p->graph) < 0 && mask_shows_own_keys(p->spec->mask) &&
+                integer_arrays(p->graph) == 1; /* the ids of the mask and no others */
     for (const struct version *v = NULL; sums && versions_next(&p->kernel.of[STEP_EXTEND], &v);)
         sums = v->c->state.slot_is_kept;
     return sums;

@@ -5,25 +5,16 @@
 #include <string.h>
 
 /* Names of inputs, outputs and sums that every kernel may have. */
-static const char *const taken[] = {
-#define ARRAY(name, quantity, forward, backward, heads, length, elements, sharing, gradient_of) #name,
+static const char taken[] =
+#define ARRAY(name, quantity, forward, backward, heads, length, elements, sharing, gradient_of) #name " "
 #include "kernel_arrays.def"
 #undef ARRAY
-    "query_start",     "first_key",   "all_keys",        "sink_mode",       "log_decay",           "log_decay_q",
-    "log_decay_q_low", "log_decay_k", "log_decay_k_low", "log_decay_chunk", "log_decay_chunk_low", NULL};
+    "query_start first_key all_keys sink_mode log_decay log_decay_q log_decay_q_low log_decay_k log_decay_k_low "
+    "log_decay_chunk log_decay_chunk_low ";
 
 /* Macros in kernels or in headers that kernels include, which would replace the member of a struct. */
-static const char *const macros[] = {"APART",   "EOF",   "FLT_MAX", "FLT_MIN", "HUGE_VAL", "I",      "INFINITY",
-                                     "INLINE",  "M_PI",  "NAN",     "NULL",    "SIZE_MAX", "UNROLL", "assert",
-                                     "complex", "errno", "false",   "linux",   "offsetof", "stderr", "stdin",
-                                     "stdout",  "true",  "unix",    NULL};
-
-static bool among(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0) return true;
-    return false;
-}
+static const char macros[] = "APART EOF FLT_MAX FLT_MIN HUGE_VAL I INFINITY INLINE M_PI NAN NULL SIZE_MAX UNROLL "
+                             "assert complex errno false linux offsetof stderr stdin stdout true unix ";
 
 /* Returns whether the name may be that of a macro. Those of integers' limits begin like INT64_MAX or UINT8_C. */
 static bool is_macro(const char *name)
@@ -31,7 +22,7 @@ static bool is_macro(const char *name)
     static const char *const prefixes[] = {"ATTN", "attn_", "INT", "UINT", "TARGET_", NULL};
     for (const char *const *p = prefixes; *p; p++)
         if (strncmp(name, *p, strlen(*p)) == 0) return true;
-    return among(name, macros);
+    return word_is_among(name, macros);
 }
 
 static bool is_name(const char *name)
@@ -45,7 +36,7 @@ const char *spec_array_fault(struct arena *arena, const char *name)
         return arena_printf(arena, "a name is a C identifier of up to 40 characters, found '%.60s'", name);
     if (expression_reserves(name))
         return arena_printf(arena, "expressions use '%s' for something else; choose another name", name);
-    if (among(name, taken))
+    if (word_is_among(name, taken))
         return arena_printf(arena, "a kernel can have another array '%s'; choose another name", name);
     return is_macro(name) ? arena_printf(arena, "'%s' can be a macro of C; choose another name", name) : NULL;
 }

@@ -566,51 +566,31 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
 
 /* ---- one value ---- */
 
+/* Stores a value if it fits the row, else reports what the row asks for. */
+static void keep(struct spec_reader *r, const struct key_row *row, struct yaml *node, bool fits, void *into,
+                 const void *value, size_t bytes)
+{
+    if (fits)
+        store(into, row->field, value, bytes);
+    else
+        mismatch(r, row, node);
+}
+
 static void read_value(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
-    const bool yes = true;
+    const bool yes = true, word = node->kind == YAML_WORD;
+    const char *const text = node->text;
+    uint64_t seed = 0;
     if (node->wrong) return;
     store(into, row->has, &yes, sizeof yes);
     store(into, row->at, &node->at, sizeof node->at);
     switch (row->type) {
-    case ROW_INTEGER:
-        if (in_range(row, node))
-            store(into, row->field, &node->integer, sizeof node->integer);
-        else
-            mismatch(r, row, node);
-        break;
-    case ROW_NUMBER:
-        if (number_fits(row, node))
-            store(into, row->field, &node->real, sizeof node->real);
-        else
-            mismatch(r, row, node);
-        break;
-    case ROW_FLAG:
-        if (node->kind == YAML_BOOL)
-            store(into, row->field, &node->flag, sizeof node->flag);
-        else
-            mismatch(r, row, node);
-        break;
-    case ROW_SEED: {
-        uint64_t seed = 0;
-        if (read_seed(node, &seed))
-            store(into, row->field, &seed, sizeof seed);
-        else
-            mismatch(r, row, node);
-        break;
-    }
-    case ROW_NAME:
-        if (node->kind == YAML_WORD && spec_is_identifier(node->text))
-            store(into, row->field, &node->text, sizeof node->text);
-        else
-            mismatch(r, row, node);
-        break;
-    case ROW_TEXT:
-        if (node->kind == YAML_WORD)
-            store(into, row->field, &node->text, sizeof node->text);
-        else
-            mismatch(r, row, node);
-        break;
+    case ROW_INTEGER: keep(r, row, node, in_range(row, node), into, &node->integer, sizeof node->integer); break;
+    case ROW_NUMBER: keep(r, row, node, number_fits(row, node), into, &node->real, sizeof node->real); break;
+    case ROW_FLAG: keep(r, row, node, node->kind == YAML_BOOL, into, &node->flag, sizeof node->flag); break;
+    case ROW_SEED: keep(r, row, node, read_seed(node, &seed), into, &seed, sizeof seed); break;
+    case ROW_NAME: keep(r, row, node, word && spec_is_identifier(text), into, &node->text, sizeof node->text); break;
+    case ROW_TEXT: keep(r, row, node, word, into, &node->text, sizeof node->text); break;
     case ROW_EXPRESSION:
     case ROW_ANGLE:
     case ROW_EXPRESSION_OF_QUERY:
@@ -651,10 +631,8 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
         break;
     }
     case ROW_BLOCK:
-        if (in_range(row, node))
-            store(into, row->field, &node->integer, sizeof node->integer);
-        else if (node->kind != YAML_WORD || strcmp(node->text, "auto") != 0)
-            mismatch(r, row, node);
+        if (!word || strcmp(text, "auto") != 0)
+            keep(r, row, node, in_range(row, node), into, &node->integer, sizeof node->integer);
         break;
     case ROW_COEFFICIENTS: read_coefficients(r, row, node, into); break;
     case ROW_TOKENS: read_tokens(r, row, node, into); break;

@@ -22,20 +22,14 @@ const struct expr *build_integer(struct builder *x, int64_t value)
     return expr_int(x->m, value);
 }
 
-const struct expr *build_operand(struct builder *x, int k)
-{
-    return expr_leaf(x->m, EXPR_OPERAND, k);
-}
-
-const struct expr *build_index_of(struct builder *x, int axis)
-{
-    return expr_leaf(x->m, EXPR_INDEX, axis);
-}
-
-const struct expr *build_size_of(struct builder *x, int axis)
-{
-    return expr_leaf(x->m, EXPR_SIZE, axis);
-}
+#define LEAF(name, op) \
+    const struct expr *build_##name(struct builder *x, int number) \
+    { \
+        return expr_leaf(x->m, op, number); \
+    }
+LEAF(operand, EXPR_OPERAND)
+LEAF(index_of, EXPR_INDEX)
+LEAF(size_of, EXPR_SIZE)
 
 const struct expr *build_op1(struct builder *x, enum expr_op op, const struct expr *a)
 {
@@ -47,25 +41,15 @@ const struct expr *build_op2(struct builder *x, enum expr_op op, const struct ex
     return expr_make(x->m, op, a, b, NULL);
 }
 
-const struct expr *build_add(struct builder *x, const struct expr *a, const struct expr *b)
-{
-    return build_op2(x, EXPR_ADD, a, b);
-}
-
-const struct expr *build_sub(struct builder *x, const struct expr *a, const struct expr *b)
-{
-    return build_op2(x, EXPR_SUB, a, b);
-}
-
-const struct expr *build_mul(struct builder *x, const struct expr *a, const struct expr *b)
-{
-    return build_op2(x, EXPR_MUL, a, b);
-}
-
-const struct expr *build_divide(struct builder *x, const struct expr *a, const struct expr *b)
-{
-    return build_op2(x, EXPR_DIV, a, b);
-}
+#define OF_TWO(name, op) \
+    const struct expr *build_##name(struct builder *x, const struct expr *a, const struct expr *b) \
+    { \
+        return build_op2(x, op, a, b); \
+    }
+OF_TWO(add, EXPR_ADD)
+OF_TWO(sub, EXPR_SUB)
+OF_TWO(mul, EXPR_MUL)
+OF_TWO(divide, EXPR_DIV)
 
 const struct expr *build_choose(struct builder *x, const struct expr *c, const struct expr *a, const struct expr *b)
 {
