@@ -84,7 +84,7 @@ const char *emit_paged_rows(const struct emitter *x, int array, int64_t parts)
                       *const type = emit_stored(a->dtype);
     return arena_printf(
         x->m->arena, "(const %s *)paged_rows(call, %s, %s, %s_row * (int64_t)sizeof(%s), %s0, %s1, %lld, %s + %lld)",
-        type, sequence_of_task(x), name, name, type, axis, axis, (long long)parts, x->phases ? "part->work" : "work",
+        type, sequence_of_task(x), name, name, type, axis, axis, (long long)parts, x->phases ? "share->work" : "work",
         (long long)(x->l->workspace - pages_workspace(x->c) + pages_offset(x->c, array)));
 }
 

@@ -2,7 +2,7 @@
    - Without carried states, one function computes a task, such as a tile of queries.
    - With carried states, a task is a head. Each parallel loop of the head becomes a phase, which is a function for
      one iteration. The head function runs the phases on every thread.
-   The head function divides the chunks of keys (struct part in runtime/kernel/call.h):
+   The head function divides the chunks of keys (struct share in runtime/kernel/call.h):
    - slot: memory for one chunk. It first has the chunk's sum, then the carried state.
    - fold: replaces the sums in consecutive slots by their prefix sums
    - segment: chunks that one thread processes
@@ -43,11 +43,12 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
     if (x->c->program.few || x->c->program.by_heads || !program_is_forward(&x->c->program))
         name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
-    task_function(x, heads, &iterations,
-                  arena_printf(x->m->arena,
-                               "%s(const struct call *call, int64_t task, const struct part *part, int64_t iteration)",
-                               function_name),
-                  out);
+    task_function(
+        x, heads, &iterations,
+        arena_printf(x->m->arena,
+                     "%s(const struct call *call, int64_t task, const struct share *share, int64_t iteration)",
+                     function_name),
+        out);
     text_add(out, "\n");
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
@@ -75,8 +76,8 @@ static const char *numbered(const struct emitter *x, const char *word, int befor
 static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
 {
     struct template_names t = names_of(x, p);
-    template_set(&t, "FIRST", p->of_chunks ? "part->chunk0 + part->number" : "part->number");
-    template_set(&t, "END", p->of_chunks ? "part->chunk1" : p->iterations);
+    template_set(&t, "FIRST", p->of_chunks ? "share->chunk0 + share->number" : "share->number");
+    template_set(&t, "END", p->of_chunks ? "share->chunk1" : p->iterations);
     template_set_number(&t, "SYNCHRONISES", synchronise);
     task_piece(&t, "SHARED", lead);
 }
@@ -273,7 +274,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
         else
             text_append(own_tokens, segments->data, segments->length);
     }
-    text_add(own_tokens, "    synchronise(part);\n");
+    text_add(own_tokens, "    synchronise(share);\n");
     if (whole) {
         struct template_names t = {.arena = arena};
         template_set(&t, "BODY", task_indented(arena, own_tokens, 4));
@@ -309,7 +310,8 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
 static void head_function(struct emitter *x, const struct chain *heads, const char *name, struct text *out)
 {
     task_function(x, heads, NULL,
-                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct part *part)", name), out);
+                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct share *share)", name),
+                  out);
 }
 
 /* Prints the function that copies the rows of queries in `common` between tiles and memory. */
@@ -318,7 +320,7 @@ static void print_moves(struct emitter *x, const struct common_keys *common, str
     struct text body = {0};
     int64_t offset = 0;
     for (int k = 0; k < common->tiles; offset += common->bytes[k++])
-        text_add(&body, "%s        move_bytes(row + %lld, part->shared + %lld + r * %lld, %lld, back);", k ? "\n" : "",
+        text_add(&body, "%s        move_bytes(row + %lld, share->shared + %lld + r * %lld, %lld, back);", k ? "\n" : "",
                  (long long)offset, (long long)x->l->array[common->tile[k]].offset, (long long)common->bytes[k],
                  (long long)common->bytes[k]);
     template_set_number(t, "ROW", common->row);
@@ -353,7 +355,7 @@ static const char *print_range(struct emitter *x, const struct chain *heads, con
     x->out = earlier;
     task_function(
         x, heads, NULL,
-        arena_printf(arena, "%s(const struct call *call, int64_t task, struct part *part, int64_t end)", name), out);
+        arena_printf(arena, "%s(const struct call *call, int64_t task, struct share *share, int64_t end)", name), out);
     text_add(out, "\n");
     text_free(range);
     text_free(earlier);

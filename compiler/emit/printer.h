@@ -79,7 +79,7 @@ struct emitter {
     bool contiguous;
     const struct stmt *in_pages; /* the last loop over keys whose rows may be in pages, or NULL */
     bool cut[MAX_AXES];          /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
-    /* true if the functions are phases and find their memory in struct part; false if it is in `work` */
+    /* true if the functions are phases and find their memory in struct share; false if it is in `work` */
     bool phases;
     bool in_window; /* true if the current range of the chunk axis is several chunks */
     int drawns;     /* the number of random draws whose lists are declared */

@@ -17,7 +17,7 @@
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c) - pages_workspace(x->c);
-    const char *at = arena_printf(x->m->arena, x->phases ? "(void *)(part->work + %lld)" : "(void *)(work + %lld)",
+    const char *at = arena_printf(x->m->arena, x->phases ? "(void *)(share->work + %lld)" : "(void *)(work + %lld)",
                                   (long long)x->workspace_used);
     x->workspace_used += bytes;
     return at;

@@ -214,11 +214,11 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                      first_element(x, array, emit_local(x, array->name)));
         if (array->kind == ARRAY_TILE) {
             if (array->offset < 0) continue;
-            const char *place = array_has_slots(x->l, array)   ? "part->slots"
+            const char *place = array_has_slots(x->l, array)   ? "share->slots"
                                 : array->folded                ? task_kept(x, "folded")
                                 : array->kept || array->solved ? task_kept(x, "kept")
-                                : array->shared                ? "part->shared"
-                                : x->phases                    ? "part->work"
+                                : array->shared                ? "share->shared"
+                                : x->phases                    ? "share->work"
                                                                : "work";
             const char *stored = emit_stored(array->dtype);
             if (array->remembered && array->rank == 2) {
@@ -425,13 +425,13 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
     const bool sorts = has_word(users.data, "by_heads");
     if (sorts && iterations) text_add(&axes, "    const int by_heads = 0;\n");
     if (iterations) decode(x, iterations, "iteration", users.data, false, &axes);
-    if (iterations && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = part->chunk0;\n");
-    if (iterations && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = part->chunk1;\n");
+    if (iterations && has_word(users.data, "chunk0")) text_add(&axes, "    const int64_t chunk0 = share->chunk0;\n");
+    if (iterations && has_word(users.data, "chunk1")) text_add(&axes, "    const int64_t chunk1 = share->chunk1;\n");
     text_add(&users, "%s", axes.data ? axes.data : "");
     decode(x, heads, "task", users.data, sorts && !iterations, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
     text_add(out, "TARGET %s void %s\n{\n", iterations ? "APART" : "static", head);
-    static const char *const parameter[] = {"call", "task", "part", "work"};
+    static const char *const parameter[] = {"call", "task", "share", "work"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");
     for (size_t k = 0; k < sizeof parameter / sizeof *parameter; k++)

@@ -186,18 +186,18 @@ static void run_in_order(struct work *w, struct job *job)
     in_threads(w, work_in_order);
 }
 
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+/* Sets `share` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
    `threads` threads. OpenMP may have started fewer. */
-static void share(const struct program *p, int threads, int number, int there, unsigned char *workspace,
-                  struct part *part)
+static void take_share(const struct program *p, int threads, int number, int there, unsigned char *workspace,
+                       struct share *share)
 {
     const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * p->own;
-    part->shared = workspace + all * p->own;
-    part->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / part->threads;
-    part->slots = part->shared + p->shared + (size_t)(number * part->window) * p->slot;
+    share->number = number;
+    share->threads = there;
+    share->work = workspace + (size_t)number * p->own;
+    share->shared = workspace + all * p->own;
+    share->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / share->threads;
+    share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 
 static void work_on(void *work)
@@ -207,27 +207,27 @@ static void work_on(void *work)
     const struct attn_team *const team = team_of(w->job->call);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {
+    struct share share = {
         .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_none};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct program *const program = job->program;
         forget(program, own);
-        part.shared = own + program->own;
-        part.slots = part.shared + program->shared;
+        share.shared = own + program->own;
+        share.slots = share.shared + program->shared;
         for (; task - first < job->alone; task = take_task(w)) {
             if (program->head)
-                program->head(job->call, task - first, &part);
+                program->head(job->call, task - first, &share);
             else
                 program->rows(job->call, task - first, own);
         }
     }
-    part.segments = 0;
-    part.threads = w->threads;
+    share.segments = 0;
+    share.threads = w->threads;
     for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
         if (!job->program->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `share` may divide the workspace */
-        share(job->program, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->program->head(job->call, task, &part);
+        synchronise(&share); /* now w->there is final, and take_share may divide the workspace */
+        take_share(job->program, w->threads, number, w->there, w->workspace, &share);
+        for (task = job->alone; task < job->tasks; task++) job->program->head(job->call, task, &share);
     }
 }
 

@@ -114,7 +114,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
    - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8, FOLD_GROUPS = 16 };
 
-struct part {
+struct share {
     int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
     /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
     int64_t chunk0, chunk1, window;
@@ -151,7 +151,7 @@ struct program {
     int64_t few_rows; /* FORM_FEW: the most queries of all heads that share keys */
     int64_t lanes;    /* FORM_FEW: if it is not 0, the lanes of a vector, with which few_pay counts */
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    void (*head)(const struct call *, int64_t, struct share *); /* computes a head on one or more threads; may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys;  /* no query may be after the last key */
@@ -186,7 +186,7 @@ struct program {
     /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
        sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
        common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
-    void (*common)(const struct call *, int64_t, struct part *);
+    void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
     int64_t chunk;                                               /* keys that are added to a state at a time */
@@ -371,7 +371,7 @@ ATTN_API int attn_call_state_fold(const struct kernel *kernel, const struct attn
                                   const void *right);
 ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn_problem *problem, void *state,
                                   int64_t sequence, int64_t first_kv_head, const struct attn_problem *part_problem,
-                                  void *part, int back);
+                                  void *share, int back);
 ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
 ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
 #if defined __GNUC__ && !defined ATTNRT_HIDDEN
@@ -408,29 +408,29 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 /* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
    segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+INLINE int64_t segment_length(const struct share *share, int64_t chunks)
 {
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-                  rounds = (each + part->window - 1) / part->window;
+    const int64_t each = (max(chunks, 1) + share->threads - 1) / share->threads,
+                  rounds = (each + share->window - 1) / share->window;
     return (each + rounds - 1) / rounds;
 }
 
 /* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
    announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+INLINE void await_segment(const struct share *share, int64_t group, int64_t segment)
 {
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+    if (share->threads > 1) await_number(share->folded + group * NUMBERS_OF_LINE, share->segments + segment);
 }
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+INLINE void pass_segment(const struct share *share, int64_t group, int64_t segment)
 {
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+    if (share->threads > 1)
+        __atomic_store_n(share->folded + group * NUMBERS_OF_LINE, share->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
 /* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
+INLINE void synchronise(const struct share *share)
 {
-    if (part->threads > 1) part->barrier();
+    if (share->threads > 1) share->barrier();
 }
 
 /* Returns where the caller has the outer sums of a task, or NULL. */

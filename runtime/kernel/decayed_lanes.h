@@ -3,9 +3,9 @@
 
 #define DECAY_TERMS 32 /* the sums add this number of terms at a time */
 
-/* Numbers of up to PART terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
+/* Numbers of a tile of terms, for one vector of lanes. In the rows of two vectors, the second is for the key of the
    first lane and later keys, and the first vector is 0. */
-struct T(decayed_part) {
+struct T(decayed_tile) {
     REAL row[DECAY_TERMS][LANES], key[DECAY_TERMS][2 * LANES], log[DECAY_TERMS][2 * LANES], low[DECAY_TERMS][2 * LANES],
         fade[DECAY_TERMS][2 * LANES], x[DECAY_TERMS][LANES], a[DECAY_TERMS][LANES], a_low[DECAY_TERMS][LANES];
 };
@@ -30,50 +30,50 @@ TARGET INLINE T(vec) T(decay)(REAL scale, T(vec) a, T(vec) a_low, T(vec) b, T(ve
 TARGET INLINE T(vec) T(load_low)(const REAL *p) { return p ? T(load)(p) : (T(vec)){0}; }
 
 /* Copies numbers of the keys from `first` on. Keys before or after the rows get 0 and the nearest row's logarithm. */
-TARGET INLINE void T(near_keys)(struct T(decayed_part) *part, int t, int64_t rows, int64_t first, const REAL *y,
+TARGET INLINE void T(near_keys)(struct T(decayed_tile) *tile, int t, int64_t rows, int64_t first, const REAL *y,
     const REAL *b, const REAL *b_low)
 {
     for (int l = 0; l < LANES; l++) {
         const int64_t j = first + l, nearest = j < 0 ? 0 : j < rows ? j : rows - 1;
-        part->key[t][LANES + l] = j == nearest ? y[j] : 0;
-        part->log[t][LANES + l] = b[nearest];
-        part->low[t][LANES + l] = b_low ? b_low[nearest] : 0;
+        tile->key[t][LANES + l] = j == nearest ? y[j] : 0;
+        tile->log[t][LANES + l] = b[nearest];
+        tile->low[t][LANES + l] = b_low ? b_low[nearest] : 0;
     }
 }
 
 /* Adds the terms of the keys that are at most LANES - 1 before the query of their lane, and not before `first`.
    near[n]: the sums for the keys n before the query. The decay for n + 1 is that for n times the decay between two
    keys. So no exponent is positive. */
-TARGET INLINE void T(decayed_near)(struct T(decayed_part) *part, int terms, int64_t rows, int64_t first,
+TARGET INLINE void T(decayed_near)(struct T(decayed_tile) *tile, int terms, int64_t rows, int64_t first,
     const REAL scale, const REAL *x, const REAL *a, const REAL *a_low, int64_t x_step, const REAL *y, const REAL *b,
     const REAL *b_low, int64_t y_step, T(vec) *near)
 {
     const int whole = first >= 0 && first + LANES <= rows;
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0) {
         if (whole) {
-            T(store)(part->key[t] + LANES, T(load)(y + first));
-            T(store)(part->log[t] + LANES, T(load)(b + first));
-            T(store)(part->low[t] + LANES, T(load_low)(b_low ? b_low + first : NULL));
+            T(store)(tile->key[t] + LANES, T(load)(y + first));
+            T(store)(tile->log[t] + LANES, T(load)(b + first));
+            T(store)(tile->low[t] + LANES, T(load_low)(b_low ? b_low + first : NULL));
         } else
-            T(near_keys)(part, t, rows, first, y, b, b_low);
-        T(store)(part->key[t], (T(vec)){0});
-        part->log[t][LANES - 1] = part->log[t][LANES];
-        part->low[t][LANES - 1] = part->low[t][LANES];
+            T(near_keys)(tile, t, rows, first, y, b, b_low);
+        T(store)(tile->key[t], (T(vec)){0});
+        tile->log[t][LANES - 1] = tile->log[t][LANES];
+        tile->low[t][LANES - 1] = tile->low[t][LANES];
     }
     for (int t = 0; t < terms; t++, x += x_step, a += x_step, a_low += a_low ? x_step : 0) {
-        const T(vec) log = T(load)(part->log[t] + LANES), low = T(load)(part->low[t] + LANES);
-        T(store)(part->fade[t], (T(vec)){0});
-        T(store)(part->fade[t] + LANES,
-            T(decay)(scale, log, low, T(load)(part->log[t] + LANES - 1), T(load)(part->low[t] + LANES - 1)));
-        T(store)(part->row[t], T(load)(x) * T(decay)(scale, T(load)(a), T(load_low)(a_low), log, low));
+        const T(vec) log = T(load)(tile->log[t] + LANES), low = T(load)(tile->low[t] + LANES);
+        T(store)(tile->fade[t], (T(vec)){0});
+        T(store)(tile->fade[t] + LANES,
+            T(decay)(scale, log, low, T(load)(tile->log[t] + LANES - 1), T(load)(tile->low[t] + LANES - 1)));
+        T(store)(tile->row[t], T(load)(x) * T(decay)(scale, T(load)(a), T(load_low)(a_low), log, low));
     }
     T(vec) sum[LANES];
     UNROLL for (int n = 0; n < LANES; n++) sum[n] = (T(vec)){0};
     for (int t = 0; t < terms; t++) {
-        T(vec) row = T(load)(part->row[t]);
+        T(vec) row = T(load)(tile->row[t]);
         UNROLL for (int n = 0; n < LANES; n++) {
-            sum[n] += row * T(load)(part->key[t] + LANES - n);
-            row *= T(load)(part->fade[t] + LANES - n);
+            sum[n] += row * T(load)(tile->key[t] + LANES - n);
+            row *= T(load)(tile->fade[t] + LANES - n);
         }
     }
     UNROLL for (int n = 0; n < LANES; n++) near[n] += sum[n];
@@ -81,20 +81,20 @@ TARGET INLINE void T(decayed_near)(struct T(decayed_part) *part, int terms, int6
 
 /* Adds the terms of the keys from j on, up to LANES of them, none after the border. Decays are products of those up
    to the border and from there on. Only lanes [begin, end) are stored. */
-TARGET INLINE void T(decayed_far)(struct T(decayed_part) *part, int terms, int64_t j, int64_t border, const REAL times,
+TARGET INLINE void T(decayed_far)(struct T(decayed_tile) *tile, int terms, int64_t j, int64_t border, const REAL times,
     const REAL scale, const REAL *y, const REAL *b, const REAL *b_low, int64_t y_step, REAL *w, int64_t w_row,
     int begin,
     int end)
 {
     for (int t = 0; t < terms; t++, y += y_step, b += y_step, b_low += b_low ? y_step : 0)
-        T(store)(part->key[t],
+        T(store)(tile->key[t],
             T(load)(y + j) * T(decay)(scale, T(splat)(b[border]), T(splat)(b_low ? b_low[border] : 0), T(load)(b + j),
                                 T(load_low)(b_low ? b_low + j : NULL)));
     T(vec) sum[LANES];
     UNROLL for (int n = 0; n < LANES; n++) sum[n] = (T(vec)){0};
     for (int t = 0; t < terms; t++) {
-        const T(vec) row = T(load)(part->row[t]);
-        UNROLL for (int n = 0; n < LANES; n++) sum[n] += part->key[t][n] * row;
+        const T(vec) row = T(load)(tile->row[t]);
+        UNROLL for (int n = 0; n < LANES; n++) sum[n] += tile->key[t][n] * row;
     }
     UNROLL for (int n = 0; n < LANES; n++) {
         if (j + n > border) continue;
@@ -113,7 +113,7 @@ TARGET INLINE void T(decayed)(int64_t lanes, int64_t rows, int64_t steps, int64_
     const REAL scale, const REAL *x, const REAL *a, const REAL *a_low, const int64_t x_step, const REAL *y,
     const REAL *b, const REAL *b_low, const int64_t y_step, REAL *w, const int64_t w_row)
 {
-    struct T(decayed_part) part;
+    struct T(decayed_tile) tile;
     const int64_t skip = (first % LANES + LANES) % LANES, padded = (lanes + LANES - 1) / LANES * LANES;
     for (int64_t l = -skip; l < lanes; l += LANES) {
         const int64_t own = first + l, before = own < rows ? own : rows, border = before - 1;
@@ -123,26 +123,26 @@ TARGET INLINE void T(decayed)(int64_t lanes, int64_t rows, int64_t steps, int64_
         for (int n = 0; n < LANES; n++) near[n] = (T(vec)){0};
         for (int64_t t = 0; t < steps; t += DECAY_TERMS) {
             const int terms = steps - t < DECAY_TERMS ? (int)(steps - t) : DECAY_TERMS;
-            const REAL *xt = part.x[0], *at = part.a[0], *at_low = part.a_low[0];
+            const REAL *xt = tile.x[0], *at = tile.a[0], *at_low = tile.a_low[0];
             const REAL *const yt = y + t * y_step, *const bt = b + t * y_step,
                        *const bt_low = b_low ? b_low + t * y_step : NULL;
             const int64_t xs = copied ? LANES : x_step;
             if (copied) {
-                T(copy_lanes)(part.x, terms, l, lanes, x + t * x_step, x_step);
-                T(copy_lanes)(part.a, terms, l, lanes, a + t * x_step, x_step);
-                T(copy_lanes)(part.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
+                T(copy_lanes)(tile.x, terms, l, lanes, x + t * x_step, x_step);
+                T(copy_lanes)(tile.a, terms, l, lanes, a + t * x_step, x_step);
+                T(copy_lanes)(tile.a_low, terms, l, lanes, a_low ? a_low + t * x_step : NULL, x_step);
             } else
                 xt = x + t * x_step + l, at = a + t * x_step + l, at_low = a_low ? a_low + t * x_step + l : NULL;
             if (own < rows)
-                T(decayed_near)(&part, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
+                T(decayed_near)(&tile, terms, rows, own, scale, xt, at, at_low, xs, yt, bt, bt_low, y_step, near);
             if (before <= 0) continue;
             for (int s = 0; s < terms; s++)
-                T(store)(part.row[s],
+                T(store)(tile.row[s],
                     T(load)(xt + s * xs) *
                         T(decay)(scale, T(load)(at + s * xs), T(load_low)(at_low ? at_low + s * xs : NULL),
                             T(splat)(bt[s * y_step + border]), T(splat)(bt_low ? bt_low[s * y_step + border] : 0)));
             for (int64_t j = 0; j < before; j += LANES)
-                T(decayed_far)(&part, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
+                T(decayed_far)(&tile, terms, j, border, times, scale, yt, bt, bt_low, y_step, w + j * w_row + l, w_row,
                     begin, end);
         }
         for (int n = 0; n < LANES && own < rows; n++)

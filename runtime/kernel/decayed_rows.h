@@ -58,7 +58,7 @@ TARGET INLINE int64_t T(nearest)(int64_t k, int64_t count) { return k < 0 ? 0 : 
 
 /* Sets the numbers of the block at key j, for elements t to t + terms - 1. Keys and queries outside the ranges get
    the nearest one's numbers. `same`: the logarithms of queries are those of their keys. */
-TARGET INLINE void T(decay_block)(struct T(decayed_rows) *part, int64_t j, int64_t t, int64_t terms, int64_t lanes,
+TARGET INLINE void T(decay_block)(struct T(decayed_rows) *work, int64_t j, int64_t t, int64_t terms, int64_t lanes,
     int64_t rows, int64_t first, const REAL scale, const REAL *x, int64_t x_row, const struct T(decay_logs) *a,
     const REAL *y, int64_t y_row, const struct T(decay_logs) *b, const int64_t after, const int same)
 {
@@ -75,33 +75,33 @@ TARGET INLINE void T(decay_block)(struct T(decayed_rows) *part, int64_t j, int64
                                                        : T(load_decay_log)(b, T(nearest)(j + k + after, rows), t + i);
                 row[k] *= T(decay_between)(scale, own, log);
             }
-            T(store)(part->step[k] + i, step[k]);
-            if (!same) T(store)(part->x[k] + i, row[k]);
+            T(store)(work->step[k] + i, step[k]);
+            if (!same) T(store)(work->x[k] + i, row[k]);
             before = log;
         }
         decay = step[0];
         UNROLL for (int k = 0; k < DECAY_HALF; k++) {
-            T(store)(part->row[k] + i, row[k] * decay);
+            T(store)(work->row[k] + i, row[k] * decay);
             if (k + 1 < DECAY_HALF) decay *= step[k + 1];
         }
         T(vec) late = step[DECAY_HALF];
         UNROLL for (int k = DECAY_HALF; k < DECAY_BLOCK; k++) {
             const T(vec) faded = row[k] * late;
-            T(store)(part->late[k - DECAY_HALF] + i, faded);
-            T(store)(part->row[k] + i, faded * decay);
+            T(store)(work->late[k - DECAY_HALF] + i, faded);
+            T(store)(work->row[k] + i, faded * decay);
             if (k + 1 < DECAY_BLOCK) late *= step[k + 1];
         }
-        T(store)(part->over[j / DECAY_BLOCK] + i, decay * late);
+        T(store)(work->over[j / DECAY_BLOCK] + i, decay * late);
         decay = T(splat)(1);
         UNROLL for (int k = DECAY_HALF - 1; k >= 0; k--) {
             const T(vec) faded = T(load)(y + T(nearest)(j + k, rows) * y_row + t + i) * decay;
-            T(store)(part->early[k] + i, faded);
-            T(store)(part->key[j + k] + i, faded * late);
+            T(store)(work->early[k] + i, faded);
+            T(store)(work->key[j + k] + i, faded * late);
             decay *= step[k];
         }
         decay = T(splat)(1);
         UNROLL for (int k = DECAY_BLOCK - 1; k >= DECAY_HALF; k--) {
-            T(store)(part->key[j + k] + i, T(load)(y + T(nearest)(j + k, rows) * y_row + t + i) * decay);
+            T(store)(work->key[j + k] + i, T(load)(y + T(nearest)(j + k, rows) * y_row + t + i) * decay);
             decay *= step[k];
         }
     }
@@ -186,30 +186,30 @@ TARGET INLINE void T(decayed_own)(int64_t terms, struct T(near_rows) x, struct T
 }
 
 /* Adds the pairs of the queries of the block at key j, for elements t to t + terms - 1. */
-TARGET INLINE void T(add_block)(struct T(decayed_rows) *part, const struct T(decayed_pairs) *to, int64_t j, int64_t t,
+TARGET INLINE void T(add_block)(struct T(decayed_rows) *work, const struct T(decayed_pairs) *to, int64_t j, int64_t t,
     int64_t terms, const REAL *x, int64_t x_row, const REAL *y, int64_t y_row, const int same)
 {
     REAL sum[DECAY_HALF * DECAY_HALF];
     const int64_t l = j - to->first;
     for (int h = 0; h < DECAY_BLOCK && j + h < to->rows; h += DECAY_HALF) {
         const struct T(near_rows) keys = {y + t, y_row, j + h, to->rows},
-            made = {part->x[h], DECAY_ELEMENTS, 0, DECAY_HALF}, given = {x + t, x_row, l + h, to->lanes};
-        T(decayed_own)(terms, same ? given : made, keys, part->step + h, sum);
+            made = {work->x[h], DECAY_ELEMENTS, 0, DECAY_HALF}, given = {x + t, x_row, l + h, to->lanes};
+        T(decayed_own)(terms, same ? given : made, keys, work->step + h, sum);
         T(add_decayed)(to, l + h, j + h, sum);
     }
     if (j + DECAY_HALF < to->rows) {
-        T(decayed_products)(terms, part->late, part->early, sum);
+        T(decayed_products)(terms, work->late, work->early, sum);
         T(add_decayed)(to, l + DECAY_HALF, j, sum);
     }
     for (int64_t from = j - DECAY_BLOCK; from >= 0; from -= DECAY_BLOCK) {
         for (int h = 0; h < DECAY_BLOCK && j + h < to->rows; h += DECAY_HALF)
             for (int k = 0; k < DECAY_BLOCK; k += DECAY_HALF) {
-                T(decayed_products)(terms, part->row + h, part->key + from + k, sum);
+                T(decayed_products)(terms, work->row + h, work->key + from + k, sum);
                 T(add_decayed)(to, l + h, from + k, sum);
             }
         for (int r = 0; r < DECAY_BLOCK && from > 0; r++)
             for (int64_t i = 0; i < terms; i += LANES)
-                T(store)(part->row[r] + i, T(load)(part->row[r] + i) * T(load)(part->over[from / DECAY_BLOCK] + i));
+                T(store)(work->row[r] + i, T(load)(work->row[r] + i) * T(load)(work->over[from / DECAY_BLOCK] + i));
     }
 }
 
@@ -221,7 +221,7 @@ TARGET INLINE void T(decayed_rows)(int64_t lanes, int64_t rows, const int64_t st
     int64_t a_low_row, const REAL *y, int64_t y_row, const REAL *b, int64_t b_row, const REAL *b_low,
     int64_t b_low_row, const int64_t after, REAL *w, const int64_t w_query, const int64_t w_key)
 {
-    struct T(decayed_rows) part;
+    struct T(decayed_rows) work;
     const struct T(decay_logs) of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
     const struct T(decayed_pairs) to = {w, w_query, w_key, lanes, rows, first, times};
     const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
@@ -229,12 +229,12 @@ TARGET INLINE void T(decayed_rows)(int64_t lanes, int64_t rows, const int64_t st
         const int64_t terms = min(steps - t, DECAY_ELEMENTS);
         for (int64_t j = 0; j < rows && j < first + lanes; j += DECAY_BLOCK) {
             if (same)
-                T(decay_block)(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                T(decay_block)(&work, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
                     after, 1);
             else
-                T(decay_block)(&part, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
+                T(decay_block)(&work, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
                     after, 0);
-            if (j + DECAY_BLOCK > first) T(add_block)(&part, &to, j, t, terms, x, x_row, y, y_row, same);
+            if (j + DECAY_BLOCK > first) T(add_block)(&work, &to, j, t, terms, x, x_row, y, y_row, same);
         }
     }
     for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */

@@ -56,12 +56,12 @@ static struct chain chain_of(const struct ranks_call *call, struct memory *m)
         if (stores) x.sums_bytes = larger(x.sums_bytes, whole_lines(kernel->chunk_sums(&p)));
     }
     const size_t count = (size_t)x.slicing.count;
-    x.params = memory_part(m, params_bytes(kernel));
-    for (int k = 0; k < BUFFERS; k++) x.state[k] = memory_part(m, x.state_bytes);
-    x.own = memory_part(m, folds ? bytes_times(count, x.state_bytes) : 0);
-    x.before = memory_part(m, folds ? bytes_times(count, x.state_bytes) : 0);
-    x.sums = memory_part(m, bytes_times(count, x.sums_bytes));
-    x.work = memory_part(m, x.extend_bytes);
+    x.params = memory_take(m, params_bytes(kernel));
+    for (int k = 0; k < BUFFERS; k++) x.state[k] = memory_take(m, x.state_bytes);
+    x.own = memory_take(m, folds ? bytes_times(count, x.state_bytes) : 0);
+    x.before = memory_take(m, folds ? bytes_times(count, x.state_bytes) : 0);
+    x.sums = memory_take(m, bytes_times(count, x.sums_bytes));
+    x.work = memory_take(m, x.extend_bytes);
     return x;
 }
 

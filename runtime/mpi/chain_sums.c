@@ -23,9 +23,8 @@ static bool serves(const struct ranks_call *call)
 static bool has_own_rows(const struct attn_kernel *kernel, const struct attn_param *p)
 {
     const bool keys = param_has_axis(p, ATTN_N_K), queries = param_has_axis(p, ATTN_N_Q);
-    if (kernel->sums_whole) return param_has_parts(p) && !(keys && queries);
-    return (!keys && !param_has_queries(p)) ||
-           (keys != queries && (p->rows || (kernel->key_sums && param_has_parts(p))));
+    if (kernel->sums_whole) return param_divides(p) && !(keys && queries);
+    return (!keys && !param_has_queries(p)) || (keys != queries && (p->rows || (kernel->key_sums && param_divides(p))));
 }
 
 static int check(const struct ranks_call *call)
@@ -59,21 +58,21 @@ static struct sums sums_of(const struct ranks_call *call, struct memory *m)
         work = larger(work, kernel_bytes(x, &p));
         for (int kind = 0; kind < KINDS; kind++) x->sent_bytes = larger(x->sent_bytes, sums_bytes(x, &p, kind));
     }
-    x->params = memory_part(m, params_bytes(kernel));
-    for (int kind = 0; kind < KINDS; kind++) x->of[kind] = memory_part(m, x->bytes[kind]);
+    x->params = memory_take(m, params_bytes(kernel));
+    for (int kind = 0; kind < KINDS; kind++) x->of[kind] = memory_take(m, x->bytes[kind]);
     if (call->problem.foldable && kernel->outer_adds)
-        x->own = memory_part(m, larger(x->bytes[KEYS], x->bytes[QUERIES]));
+        x->own = memory_take(m, larger(x->bytes[KEYS], x->bytes[QUERIES]));
     if (!kernel->sums_whole) {
-        for (int k = 0; k < SUMS_BUFFERS; k++) x->buffer[k] = memory_part(m, x->sent_bytes);
+        for (int k = 0; k < SUMS_BUFFERS; k++) x->buffer[k] = memory_take(m, x->sent_bytes);
         if (call->backward) x->terms_bytes = sums_bytes(x, &call->problem, 2);
         x->terms = memory_cleared(m, x->terms_bytes);
         x->later_terms = memory_cleared(m, x->terms_bytes);
     }
     x->starts = memory_cleared(m, bytes_times((size_t)call->problem.batch, sizeof(int64_t)));
-    if (call->backward) x->gradients = memory_part(m, gradients_work(call));
+    if (call->backward) x->gradients = memory_take(m, gradients_work(call));
     prefix_place(x, m);
     documents_place(x, m);
-    x->work = memory_part(m, workspace_bytes(work));
+    x->work = memory_take(m, workspace_bytes(work));
     return made;
 }
 

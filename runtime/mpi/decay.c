@@ -37,19 +37,19 @@ void decay_place(struct ring *x, struct memory *m)
     const struct {
         double **to;
         int64_t rows;
-    } part[] = {{&d->before, p->n_k + 1},
-                {&d->queries, p->n_q},
-                {&d->call, longest},
-                {&d->edge, 1},
-                /* for gradients */
-                {&d->of_queries, p->n_q},
-                {&d->of_keys, p->n_k},
-                {&d->keys, longest > piece ? longest : piece},
-                {&d->of_piece, piece},
-                {&d->received, longest > piece ? longest : piece}};
-    const size_t parts = sizeof part / sizeof *part;
-    for (size_t k = 0; k < parts && kernel->decay_terms && (x->call->backward || part[k].to != &d->of_queries); k++)
-        *part[k].to = memory_cleared(m, bytes_times(d->row, (size_t)part[k].rows));
+    } taken[] = {{&d->before, p->n_k + 1},
+                 {&d->queries, p->n_q},
+                 {&d->call, longest},
+                 {&d->edge, 1},
+                 /* for gradients */
+                 {&d->of_queries, p->n_q},
+                 {&d->of_keys, p->n_k},
+                 {&d->keys, longest > piece ? longest : piece},
+                 {&d->of_piece, piece},
+                 {&d->received, longest > piece ? longest : piece}};
+    const size_t count = sizeof taken / sizeof *taken;
+    for (size_t k = 0; k < count && kernel->decay_terms && (x->call->backward || taken[k].to != &d->of_queries); k++)
+        *taken[k].to = memory_cleared(m, bytes_times(d->row, (size_t)taken[k].rows));
 }
 
 /* Adds rows of tokens to rows of a call's array [B,H,n,decay_terms] if `to_call`, else the reverse. */

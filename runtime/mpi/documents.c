@@ -31,12 +31,12 @@ void documents_place(struct sums *x, struct memory *m)
 static void set_own(struct sums *x, const struct attn_param *p)
 {
     const struct ranks_call *const call = x->call;
-    const struct part none = {0};
+    const struct origin none = {0};
     const int64_t batch = call->problem.batch, n = call->problem.n_k;
     int64_t stride[2] = {n, 1};
     const int32_t *data;
     if (!call->params || n == 0) return;
-    part_of_params(call->kernel, &call->problem, &none, call->params, x->params);
+    params_from(call->kernel, &call->problem, &none, call->params, x->params);
     memcpy(&data, x->params + p->offset, sizeof data);
     if (p->strides != ATTN_CONTIGUOUS)
         memcpy(stride, x->params + whole_lines(call->kernel->params_bytes) + p->strides, sizeof stride);

@@ -1,15 +1,15 @@
 /* Messages of any length, errors on which all ranks agree, sums over all ranks, and slices that pass along ranks. */
 #include "ranks.h"
 
-static size_t part_of(const struct message *m)
+static size_t next_bytes(const struct message *m)
 {
     const size_t left = m->bytes - m->begun;
     return left < ATTN_MESSAGE_BYTES ? left : ATTN_MESSAGE_BYTES;
 }
 
-static int begin_part(const struct attn_transport *t, struct message *m)
+static int begin_next(const struct attn_transport *t, struct message *m)
 {
-    const size_t bytes = part_of(m);
+    const size_t bytes = next_bytes(m);
     unsigned char *const at = m->data + m->begun;
     const int error = m->sends ? t->send(t->user, at, bytes, m->peer, m->tag, &m->request)
                                : t->receive(t->user, at, bytes, m->peer, m->tag, &m->request);
@@ -30,7 +30,7 @@ struct message message_from(int rank, int tag, void *data, size_t bytes)
 
 int message_begin(const struct attn_transport *t, struct message *m)
 {
-    const int error = m->bytes ? begin_part(t, m) : 0;
+    const int error = m->bytes ? begin_next(t, m) : 0;
     if (error) m->bytes = 0;
     return error;
 }
@@ -41,7 +41,7 @@ int message_end(const struct attn_transport *t, struct message *m)
     while (m->ended < m->bytes && !error) {
         error = t->wait(t->user, &m->request);
         m->ended = m->begun;
-        if (!error && m->begun < m->bytes) error = begin_part(t, m);
+        if (!error && m->begun < m->bytes) error = begin_next(t, m);
     }
     m->bytes = m->begun = m->ended = 0;
     return error;

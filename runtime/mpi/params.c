@@ -1,4 +1,4 @@
-/* Parameters: which axes they have, and those of a part of a problem. */
+/* Parameters: which axes they have, and those of some rows and heads of a problem. */
 #include "ranks.h"
 
 bool param_has_axis(const struct attn_param *p, int64_t axis)
@@ -34,13 +34,13 @@ bool param_is_of_all_keys(const struct attn_kernel *kernel, const struct attn_pa
     return kernel->in_parts && p->dtype == ATTN_I32 && p->strides == ATTN_CONTIGUOUS && param_has_axis(p, ATTN_N_K);
 }
 
-bool param_has_parts(const struct attn_param *p)
+bool param_divides(const struct attn_param *p)
 {
-    bool parts = true;
+    bool divides = true;
     for (int k = 0; k < p->rank; k++)
-        parts &= p->shape[k] >= ATTN_N_K || param_is_lists(p); /* smaller numbers are counts of blocks */
+        divides &= p->shape[k] >= ATTN_N_K || param_is_lists(p); /* smaller numbers are counts of blocks */
     const bool rows = param_has_axis(p, ATTN_N_K) || param_has_axis(p, ATTN_N_Q);
-    return parts && (!rows || p->strides != ATTN_CONTIGUOUS);
+    return divides && (!rows || p->strides != ATTN_CONTIGUOUS);
 }
 
 static int64_t common_divisor(int64_t a, int64_t b)
@@ -99,15 +99,15 @@ static void param_strides(const struct attn_param *p, const int64_t *shape, cons
     }
 }
 
-static void part_of_param(const struct attn_param *p, const struct attn_problem *whole, const struct part *part,
-                          unsigned char *params, unsigned char *strides)
+static void move_param(const struct attn_param *p, const struct attn_problem *whole, const struct origin *origin,
+                       unsigned char *params, unsigned char *strides)
 {
     const bool strided = strides && p->strides != ATTN_CONTIGUOUS;
     int64_t shape[4] = {0}, given[4] = {0}, stride[4] = {0};
     const unsigned char *data;
     struct attn_problem sizes = *whole;
-    const bool pairs = part->keys && param_has_queries(p);
-    if (pairs) sizes.n_k = part->keys;
+    const bool pairs = origin->keys && param_has_queries(p);
+    if (pairs) sizes.n_k = origin->keys;
     attn_param_shape(p, &sizes, shape);
     memcpy(&data, params + p->offset, sizeof data);
     if (!data) return;
@@ -115,12 +115,12 @@ static void part_of_param(const struct attn_param *p, const struct attn_problem 
     param_strides(p, shape, strided ? given : NULL, stride);
     int64_t first = 0;
     for (int k = 0; k < p->rank; k++) {
-        if (p->shape[k] == ATTN_BATCH) first += part->sequence * stride[k];
-        if (p->shape[k] == ATTN_HEADS) first += part->first_head * stride[k];
-        if (p->shape[k] == ATTN_KV_HEADS) first += part->first_kv_head * stride[k];
+        if (p->shape[k] == ATTN_BATCH) first += origin->sequence * stride[k];
+        if (p->shape[k] == ATTN_HEADS) first += origin->first_head * stride[k];
+        if (p->shape[k] == ATTN_KV_HEADS) first += origin->first_kv_head * stride[k];
         const int64_t queries = queries_of_element(p->shape[k]);
-        if (queries) first += part->first_query / queries * stride[k];
-        if (p->shape[k] == ATTN_N_K && (pairs || !part->keys)) first += part->first_key * stride[k];
+        if (queries) first += origin->first_query / queries * stride[k];
+        if (p->shape[k] == ATTN_N_K && (pairs || !origin->keys)) first += origin->first_key * stride[k];
         if (stride[k] == 0) stride[k] = ATTN_BROADCAST;
     }
     data += first * (int64_t)attn_dtype_size(p->dtype);
@@ -135,8 +135,8 @@ size_t params_bytes(const struct attn_kernel *kernel)
     return whole_lines(kernel->params_bytes) + whole_lines(kernel->strides_bytes);
 }
 
-void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
-                    const void *params, void *to)
+void params_from(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct origin *origin,
+                 const void *params, void *to)
 {
     unsigned char *const memory = (unsigned char *)to;
     unsigned char *strides = NULL;
@@ -149,5 +149,5 @@ void part_of_params(const struct attn_kernel *kernel, const struct attn_problem 
         if (given) memcpy(strides, given, kernel->strides_bytes);
         memcpy(memory + kernel->strides, &strides, sizeof strides);
     }
-    for (int k = 0; k < kernel->params; k++) part_of_param(&kernel->param[k], whole, part, memory, strides);
+    for (int k = 0; k < kernel->params; k++) move_param(&kernel->param[k], whole, origin, memory, strides);
 }

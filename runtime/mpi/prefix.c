@@ -1,6 +1,6 @@
 /* Linear forms over ranks whose queries all see the first keys (kernel->open_keys), as with `any: [causal, prefix]`. A
    query after them sees earlier keys, and a query at one of them sees these keys alone. So a rank's tokens are two
-   parts:
+   slices:
    - Tokens after the first keys are those of a causal mask, with sums over all keys before them.
    - The others are queries without keys, with the sums over all first keys, and keys without queries, with the sums
      over all queries.
@@ -33,12 +33,12 @@ void prefix_place(struct sums *x, struct memory *m)
     size_t gradients = 0;
     if (!prefix_serves(call->kernel)) return;
     if (call->run) own->keys = first_keys_of(x, call->transport->rank);
-    own->params = memory_part(m, params_bytes(call->kernel));
+    own->params = memory_take(m, params_bytes(call->kernel));
     for (int kind = 0; kind < KINDS; kind++) own->of[kind] = memory_cleared(m, x->bytes[kind]);
     if (!call->backward) return;
-    own->pointers = memory_part(m, (size_t)call->kernel->params * sizeof(void *));
+    own->pointers = memory_take(m, (size_t)call->kernel->params * sizeof(void *));
     while (learned_next(call, &g)) gradients = bytes_plus(gradients, lines_of_gradient(call, g.of));
-    own->gradients = memory_part(m, gradients);
+    own->gradients = memory_take(m, gradients);
 }
 
 /* ---- sums over all first keys, or all queries ---- */
@@ -54,7 +54,7 @@ static int complete(const struct sums *x, int64_t n, int kind, unsigned char *to
     if (kind == QUERIES) return sums_add_slice(x, n, kind, to);
     const struct slice slice = slice_of(&x->slicing, n, &call->arrays, call->params, x->params);
     unsigned char *const of[KINDS] = {to, call->backward ? sums_place(x, n, QUERIES, &bytes) : NULL};
-    const struct slice keys = sums_part(x, &slice, 0, 0, x->prefix.keys);
+    const struct slice keys = sums_some(x, &slice, 0, 0, x->prefix.keys);
     return sums_add(x, &keys, of, kind);
 }
 
@@ -114,15 +114,16 @@ static int attend(const struct sums *x, const struct slice *t)
 int prefix_attend(const struct sums *x)
 {
     const int64_t keys = x->prefix.keys, left = x->slicing.whole.n_q - keys;
-    const struct slice all = sums_tokens(x), queries = sums_part(x, &all, 0, keys, 0);
+    const struct slice all = sums_tokens(x), queries = sums_some(x, &all, 0, keys, 0);
     const int error = attend(x, &queries);
     if (error) return error;
-    const struct slice after = sums_part(x, &all, keys, left, left);
+    const struct slice after = sums_some(x, &all, keys, left, left);
     return attend(x, &after);
 }
 
-/* Copies the rows of a part's gradient, which begin with row `first` of the rank, or adds them if there are no rows. */
-static void take_gradient(const struct sums *x, const struct attn_param *p, const struct slice *part, int64_t first,
+/* Copies the rows of a slice's gradient, which begin with row `first` of the rank, or adds them if there are no rows.
+ */
+static void take_gradient(const struct sums *x, const struct attn_param *p, const struct slice *slice, int64_t first,
                           const unsigned char *from, void *to)
 {
     const enum attn_dtype dtype = dtype_of_sums(x->call->kernel);
@@ -130,7 +131,7 @@ static void take_gradient(const struct sums *x, const struct attn_param *p, cons
     int64_t all[4] = {0}, shape[4] = {0}, inner = 1, outer = 1;
     int rows = p->rank;
     attn_param_shape(p, &x->call->problem, all);
-    attn_param_shape(p, &part->problem, shape);
+    attn_param_shape(p, &slice->problem, shape);
     for (int k = 0; k < p->rank; k++)
         if (p->shape[k] == ATTN_N_Q || p->shape[k] == ATTN_N_K) rows = k;
     for (int k = 0; k < p->rank; k++)
@@ -147,7 +148,7 @@ static void take_gradient(const struct sums *x, const struct attn_param *p, cons
         memcpy((unsigned char *)to + (size_t)((n * all[rows] + first) * inner) * size, from + (size_t)n * bytes, bytes);
 }
 
-/* Computes the gradients of a part. */
+/* Computes the gradients of a slice. */
 static int differentiate(const struct sums *x, const struct slice *t, int64_t first, unsigned char *const of[KINDS])
 {
     const struct ranks_call *const call = x->call;
@@ -171,14 +172,14 @@ int prefix_differentiate(const struct sums *x)
     const struct slice all = sums_tokens(x);
     unsigned char *const earlier = keys ? x->prefix.of[KEYS] : x->of[KEYS];
     clear_gradients(x->call);
-    struct slice part = sums_part(x, &all, keys, left, left);
-    int error = differentiate(x, &part, keys, (unsigned char *const[KINDS]){earlier, x->of[QUERIES]});
+    struct slice slice = sums_some(x, &all, keys, left, left);
+    int error = differentiate(x, &slice, keys, (unsigned char *const[KINDS]){earlier, x->of[QUERIES]});
     if (error) return error;
-    part = sums_part(x, &all, 0, keys, 0);
-    part.arrays.dk = part.arrays.dv = NULL;
-    error = differentiate(x, &part, 0, (unsigned char *const[KINDS]){earlier, x->prefix.of[QUERIES]});
+    slice = sums_some(x, &all, 0, keys, 0);
+    slice.arrays.dk = slice.arrays.dv = NULL;
+    error = differentiate(x, &slice, 0, (unsigned char *const[KINDS]){earlier, x->prefix.of[QUERIES]});
     if (error) return error;
-    part = sums_part(x, &all, 0, 0, keys);
-    part.arrays.dq = NULL;
-    return differentiate(x, &part, 0, (unsigned char *const[KINDS]){earlier, x->prefix.of[QUERIES]});
+    slice = sums_some(x, &all, 0, 0, keys);
+    slice.arrays.dq = NULL;
+    return differentiate(x, &slice, 0, (unsigned char *const[KINDS]){earlier, x->prefix.of[QUERIES]});
 }

@@ -26,15 +26,15 @@ enum {
 
 /* ---- messages (message.c) ---- */
 
-/* A message of any length, which is sent in parts. Zeroed: no message. */
+/* A message of any length, which is sent in pieces. Zeroed: no message. */
 struct message {
     unsigned char *data;
-    size_t bytes, begun, ended; /* begun, ended: bytes of the parts that have begun and ended */
+    size_t bytes, begun, ended; /* begun, ended: bytes of the pieces that have begun and ended */
     int peer, tag;
     bool sends;
     int64_t request;
 };
-/* message_begin begins the first part, and message_end ends all parts. They return 0 or an error. A message whose
+/* message_begin begins the first piece, and message_end ends all pieces. They return 0 or an error. A message whose
    beginning failed is not waited for. message_end may be called for no message. */
 int message_begin(const struct attn_transport *t, struct message *message);
 int message_end(const struct attn_transport *t, struct message *message);
@@ -105,21 +105,22 @@ int64_t queries_of_block(const struct attn_kernel *kernel);
 /* Returns whether a parameter has integers for the keys of all ranks, which each rank has, such as `document`. Queries
    read them, too. */
 bool param_is_of_all_keys(const struct attn_kernel *kernel, const struct attn_param *p);
-/* Returns whether a parameter has a part for some of the queries and keys. */
-bool param_has_parts(const struct attn_param *p);
+/* Returns whether a call for some of the queries and keys can read its rows of a parameter where they are. */
+bool param_divides(const struct attn_param *p);
 /* Returns the number of elements of a parameter. */
 size_t param_elements(const struct attn_param *p, const struct attn_problem *problem);
 
-/* Where a part of a problem begins.
+/* Where some rows and heads of a problem begin.
    - keys: the keys of all ranks, which an array with an element for each query and key has; 0: only those of the
    problem
    - first_key: the first of these keys. If `keys` is 0, an array with an element for each key has that one, too */
-struct part {
+struct origin {
     int64_t sequence, first_kv_head, first_head, first_query, first_key, keys;
 };
-/* Writes the parameters of a part to `to`, which has params_bytes() bytes. The sizes of arrays are those of `whole`. */
-void part_of_params(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct part *part,
-                    const void *params, void *to);
+/* Writes the parameters from an origin on to `to`, which has params_bytes() bytes. The sizes of arrays are those of
+ * `whole`. */
+void params_from(const struct attn_kernel *kernel, const struct attn_problem *whole, const struct origin *origin,
+                 const void *params, void *to);
 size_t params_bytes(const struct attn_kernel *kernel);
 
 /* ---- slices of heads (slice.c) ---- */
@@ -249,14 +250,14 @@ static inline size_t bytes_times(size_t a, size_t b)
     return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-/* The parts of a workspace so far. Without memory, parts are only counted. */
+/* What was taken of a workspace so far. Without memory, bytes are only counted. */
 struct memory {
     unsigned char *at;
     size_t bytes; /* SIZE_MAX if sizes are too large */
 };
 
-/* Returns memory for a part, on whole cache lines, or NULL. */
-static inline void *memory_part(struct memory *m, size_t bytes)
+/* Returns memory, on whole cache lines, or NULL. */
+static inline void *memory_take(struct memory *m, size_t bytes)
 {
     const size_t first = m->bytes;
     m->bytes = bytes_plus(first, whole_lines(bytes));
@@ -266,8 +267,8 @@ static inline void *memory_part(struct memory *m, size_t bytes)
 /* Returns cleared memory. */
 static inline void *memory_cleared(struct memory *m, size_t bytes)
 {
-    void *const part = memory_part(m, bytes);
-    return part ? memset(part, 0, bytes) : NULL;
+    void *const taken = memory_take(m, bytes);
+    return taken ? memset(taken, 0, bytes) : NULL;
 }
 
 /* Returns the bytes of a kernel's workspace, which returns 0 if sizes are too large. */

@@ -39,7 +39,7 @@ int ring_check(const struct ranks_call *call)
     const struct attn_kernel *const kernel = call->kernel;
     const struct attn_problem *const problem = &call->problem;
     for (int k = 0; k < kernel->params; k++)
-        if (!param_is_of_all_keys(kernel, &kernel->param[k]) && !param_has_parts(&kernel->param[k]) &&
+        if (!param_is_of_all_keys(kernel, &kernel->param[k]) && !param_divides(&kernel->param[k]) &&
             !has_blocks(&kernel->param[k]))
             return ATTN_EFOLD;
     return problem->query_start || (problem->saved && !call->backward) || problem->first_key || problem->sink_mode
@@ -62,7 +62,7 @@ int ring_make_routes(struct ring *x)
 void ring_set_params(struct ring *x, int64_t first_query, int64_t first_key)
 {
     const struct ranks_call *const call = x->call;
-    const struct part part = {
+    const struct origin origin = {
         .first_query = first_query, .first_key = first_key, .keys = routes_key(&x->routes, x->routes.ranks)};
-    if (call->params && call->kernel->params) part_of_params(call->kernel, &x->own, &part, call->params, x->params);
+    if (call->params && call->kernel->params) params_from(call->kernel, &x->own, &origin, call->params, x->params);
 }

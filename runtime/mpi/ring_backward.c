@@ -68,12 +68,12 @@ static void place(struct ring *x, struct backward *b, struct memory *m)
     ring_place(x, m);
     b->dk_bytes = bytes_of(x, &dk, piece_of_runs(kernel));
     b->dv_bytes = bytes_of(x, &dv, piece_of_runs(kernel));
-    b->dq = memory_part(m, bytes_of(x, &dq, x->own.n_q));
-    b->dk = memory_part(m, b->dk_bytes);
-    b->dv = memory_part(m, b->dv_bytes);
-    b->received_dk = memory_part(m, b->dk_bytes);
-    b->received_dv = memory_part(m, b->dv_bytes);
-    b->saved = memory_part(m, bytes_times(ring_rows(&x->own), ring_statistics_size(kernel)));
+    b->dq = memory_take(m, bytes_of(x, &dq, x->own.n_q));
+    b->dk = memory_take(m, b->dk_bytes);
+    b->dv = memory_take(m, b->dv_bytes);
+    b->received_dk = memory_take(m, b->dk_bytes);
+    b->received_dv = memory_take(m, b->dv_bytes);
+    b->saved = memory_take(m, bytes_times(ring_rows(&x->own), ring_statistics_size(kernel)));
     ring_gradients_place(&b->gradients, x, m);
 }
 

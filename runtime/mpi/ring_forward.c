@@ -53,9 +53,9 @@ static void place(struct ring *x, struct results *results, struct memory *m)
     const struct attn_kernel *const kernel = x->call->kernel;
     const size_t rows = ring_rows(own), statistics = bytes_times(rows, ring_statistics_size(kernel));
     ring_place(x, m);
-    results->out = memory_part(m, bytes_times(rows, attn_dtype_size(kernel->dtype) * (size_t)kernel->value_dim));
-    results->statistics = memory_part(m, statistics);
-    void *const of_rank = memory_part(m, statistics);
+    results->out = memory_take(m, bytes_times(rows, attn_dtype_size(kernel->dtype) * (size_t)kernel->value_dim));
+    results->statistics = memory_take(m, statistics);
+    void *const of_rank = memory_take(m, statistics);
     if (own->statistics) return;
     own->statistics = of_rank;
     own->statistics_at = (struct attn_strides){own->heads * own->n_q, own->n_q, 1};

@@ -82,10 +82,10 @@ void ring_gradients_place(struct ring_gradients *g, const struct ring *x, struct
         call_bytes = bytes_plus(call_bytes, bytes_of(kernel, p.of, &call));
         if (returns(kernel, p.param)) g->rows_bytes = bytes_plus(g->rows_bytes, bytes_of(kernel, p.of, &call));
     }
-    g->call = memory_part(m, call_bytes);
-    g->rows = memory_part(m, g->rows_bytes);
-    g->received = memory_part(m, g->rows_bytes);
-    g->pointers = memory_part(m, (size_t)kernel->params * sizeof(void *));
+    g->call = memory_take(m, call_bytes);
+    g->rows = memory_take(m, g->rows_bytes);
+    g->received = memory_take(m, g->rows_bytes);
+    g->pointers = memory_take(m, (size_t)kernel->params * sizeof(void *));
 }
 
 void **ring_gradients_point(const struct ring *x, const struct ring_gradients *g, bool own_keys)

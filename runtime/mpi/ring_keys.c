@@ -49,15 +49,15 @@ void ring_place(struct ring *x, struct memory *m)
     x->layout = layout_of(kernel, p);
     x->work_bytes = whole_lines(
         workspace_bytes(larger(larger(workspace(p), workspace(&piece)), decay_workspace(kernel, p))));
-    x->params = memory_part(m, params_bytes(kernel));
-    x->lists = memory_part(m, lists_bytes(kernel, p));
-    x->starts = memory_part(m, bytes_times((size_t)p->batch, sizeof(int64_t)));
+    x->params = memory_take(m, params_bytes(kernel));
+    x->lists = memory_take(m, lists_bytes(kernel, p));
+    x->starts = memory_take(m, bytes_times((size_t)p->batch, sizeof(int64_t)));
     /* a piece may have earlier rows, down to a multiple of the period */
     for (int k = 0; k < RING_BUFFERS; k++)
-        x->buffer[k] = memory_part(m, bytes_times(x->layout.bytes, (size_t)piece.n_k));
+        x->buffer[k] = memory_take(m, bytes_times(x->layout.bytes, (size_t)piece.n_k));
     x->had_sink = memory_cleared(m, kernel->has_sink ? (size_t)p->n_q : 0);
     decay_place(x, m);
-    x->work = memory_part(m, x->work_bytes);
+    x->work = memory_take(m, x->work_bytes);
 }
 
 /* ---- packing the rank's own rows ---- */
@@ -83,7 +83,7 @@ struct param_axes {
     int keys; /* the axis of keys */
 };
 
-/* Reads a parameter of `params`, which part_of_params made, so all strides are set. */
+/* Reads a parameter of `params`, which params_from made, so all strides are set. */
 static struct param_axes axes_of(const struct attn_kernel *kernel, const struct attn_param *p,
                                  const struct attn_problem *problem, const unsigned char *params)
 {
@@ -231,18 +231,18 @@ static void limit_queries(const struct ring *x, int64_t begin, struct rows rows,
 }
 
 /* Divides the queries first … end - 1 of a call for keys of another rank, so that one call for each query has its sink:
-   the call for the rank's own keys, if it has some. Returns the end of the first part, and sets its sink_mode. */
-static int64_t part_of_queries(struct ring *x, int64_t first, int64_t end, int *sink_mode)
+   the call for the rank's own keys, if it has some. Returns the end of the first call, and sets its sink_mode. */
+static int64_t queries_of_call(struct ring *x, int64_t first, int64_t end, int *sink_mode)
 {
     *sink_mode = 0;
     if (!x->call->kernel->has_sink) return end;
     *sink_mode = 1;
     if (x->own.n_k > 0) return end;
     const unsigned char had = x->had_sink[first];
-    int64_t part = first;
-    for (; part < end && x->had_sink[part] == had; part++) x->had_sink[part] = 1;
+    int64_t stop = first;
+    for (; stop < end && x->had_sink[stop] == had; stop++) x->had_sink[stop] = 1;
     if (!had) *sink_mode = 2;
-    return part;
+    return stop;
 }
 
 /* Computes with the keys `rows` of rank `source`, in a message. */
@@ -252,10 +252,10 @@ static int add_piece(struct ring *x, int source, struct rows rows, const unsigne
     int64_t first, end;
     limit_queries(x, begin, rows, &first, &end);
     if (x->clear) x->clear(x, n_k);
-    for (int64_t part, begun = first; first < end; first = part) {
+    for (int64_t stop, begun = first; first < end; first = stop) {
         struct attn_problem p = x->own;
-        part = part_of_queries(x, first, end, &p.sink_mode);
-        p.n_q = part - first;
+        stop = queries_of_call(x, first, end, &p.sink_mode);
+        p.n_q = stop - first;
         p.n_k = n_k;
         p.dk = p.dv = (struct attn_strides){0, 0, 0}; /* if the rank has no keys, their strides may be 0 */
         use_message(x, &p, message, first, key);

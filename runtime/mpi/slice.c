@@ -54,7 +54,7 @@ struct slice slice_of(const struct slicing *s, int64_t n, const struct arrays *a
     const int64_t members = p->heads / (p->kv_heads ? p->kv_heads : 1), together = heads_together(p),
                   b = n / s->of_sequence, first = n % s->of_sequence * s->heads, left = p->kv_heads - first,
                   heads = left < s->heads ? left : s->heads, query = first * members;
-    const struct part part = {.sequence = b, .first_kv_head = first, .first_head = query};
+    const struct origin origin = {.sequence = b, .first_kv_head = first, .first_head = query};
     struct slice slice = {
         .problem = *p,
         .arrays = {.q = row_of(arrays->q, &p->q, b, query / together, size),
@@ -72,7 +72,7 @@ struct slice slice_of(const struct slicing *s, int64_t n, const struct arrays *a
     slice.problem.statistics = row_of(p->statistics, &p->statistics_at, b, query,
                                       attn_dtype_size(dtype_of_sums(s->kernel)));
     if (!params || !memory || !s->kernel->params) return slice;
-    part_of_params(s->kernel, p, &part, params, memory);
+    params_from(s->kernel, p, &origin, params, memory);
     slice.params = memory;
     return slice;
 }

@@ -32,7 +32,7 @@ unsigned char *sums_place(const struct sums *x, int64_t n, int kind, size_t *byt
     return x->of[kind] + (size_t)head * (sums_bytes(x, p, kind) / (size_t)(p->batch * p->kv_heads));
 }
 
-/* ---- parts of the tokens ---- */
+/* ---- some of the tokens ---- */
 
 struct slice sums_tokens(const struct sums *x)
 {
@@ -45,12 +45,12 @@ static void *row_of(const void *array, const struct attn_strides *s, int64_t row
     return array ? (unsigned char *)(uintptr_t)array + bytes : NULL;
 }
 
-struct slice sums_part(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k)
+struct slice sums_some(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k)
 {
     const struct attn_kernel *const kernel = x->call->kernel;
     const struct attn_problem *const p = &all->problem;
     const struct arrays *const a = &all->arrays;
-    const struct part rows = {.first_query = first, .first_key = first};
+    const struct origin rows = {.first_query = first, .first_key = first};
     struct slice t = *all;
     t.problem.n_q = n_q;
     t.problem.n_k = n_k;
@@ -68,7 +68,7 @@ struct slice sums_part(const struct sums *x, const struct slice *all, int64_t fi
         .dv = row_of(a->dv, &p->dv, first, kernel->dtype),
     };
     if (!all->params || !kernel->params) return t;
-    part_of_params(kernel, p, &rows, all->params, x->prefix.params);
+    params_from(kernel, p, &rows, all->params, x->prefix.params);
     t.params = x->prefix.params;
     return t;
 }
@@ -93,10 +93,10 @@ int sums_add(const struct sums *x, const struct slice *tokens, unsigned char *co
     const int64_t keys = x->prefix.keys, left = tokens->problem.n_q - keys;
     unsigned char *const first = x->prefix.of[KEYS] + (of[KEYS] - x->of[KEYS]);
     unsigned char *const sums[KINDS] = {keys ? first : of[KEYS], of[QUERIES]};
-    const struct slice after = sums_part(x, tokens, keys, left, left);
+    const struct slice after = sums_some(x, tokens, keys, left, left);
     const int error = add(x, &after, sums, QUERIES);
     if (error) return error;
-    const struct slice queries = sums_part(x, tokens, 0, keys, 0);
+    const struct slice queries = sums_some(x, tokens, 0, keys, 0);
     return add(x, &queries, sums, QUERIES);
 }
 

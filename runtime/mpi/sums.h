@@ -12,8 +12,8 @@ enum { KEYS = 0, QUERIES = 1, KINDS = 2, SUMS_BUFFERS = 2 };
 struct prefix {
     int64_t keys;             /* the rank's tokens that are such keys */
     unsigned char *of[KINDS]; /* the sums over all such keys, and over all queries */
-    unsigned char *params;    /* the parameters of calls with a part of the tokens */
-    void **pointers;          /* struct NAME_gradients for a part */
+    unsigned char *params;    /* the parameters of calls with some of the tokens */
+    void **pointers;          /* struct NAME_gradients of such a call */
     unsigned char *gradients; /* its gradients of parameters, each on whole cache lines */
 };
 
@@ -35,7 +35,7 @@ void sums_note(struct sums *x, int error);
 /* Returns all tokens of the rank. */
 struct slice sums_tokens(const struct sums *x);
 /* Returns n_q queries and n_k keys of `all`, from token `first` on. */
-struct slice sums_part(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k);
+struct slice sums_some(const struct sums *x, const struct slice *all, int64_t first, int64_t n_q, int64_t n_k);
 /* Returns the bytes of the sums of a problem. Results need sums over keys only. kind 2: of term_gradients. */
 size_t sums_bytes(const struct sums *x, const struct attn_problem *problem, int kind);
 /* Returns the problem of a call of the kernel with these sums. */

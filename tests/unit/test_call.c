@@ -82,22 +82,22 @@ static void rows(const struct call *call, int64_t task, unsigned char *work)
     add_rows(call, task);
 }
 
-static void head(const struct call *call, int64_t task, struct part *part)
+static void head(const struct call *call, int64_t task, struct share *share)
 {
-    const int64_t length = segment_length(part, CHUNKS);
-    take(part->work, OWN, (int)part->number);
-    take(part->slots, (size_t)part->window * SLOT, (int)part->number);
-    if (part->number == 0) take(part->shared, SHARED, 1);
-    for (int64_t segment = part->number; segment * length < CHUNKS; segment += part->threads)
+    const int64_t length = segment_length(share, CHUNKS);
+    take(share->work, OWN, (int)share->number);
+    take(share->slots, (size_t)share->window * SLOT, (int)share->number);
+    if (share->number == 0) take(share->shared, SHARED, 1);
+    for (int64_t segment = share->number; segment * length < CHUNKS; segment += share->threads)
         for (int64_t group = 0; group < FOLD_GROUPS; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             if (order[task][group]++ != segment) abort();
-            pass_segment(part, group, segment);
+            pass_segment(share, group, segment);
         }
-    part->segments += (CHUNKS + length - 1) / length;
-    synchronise(part);
-    if (part->number == 0) add_rows(call, task);
-    synchronise(part);
+    share->segments += (CHUNKS + length - 1) / length;
+    synchronise(share);
+    if (share->number == 0) add_rows(call, task);
+    synchronise(share);
 }
 
 /* ---- a call ---- */

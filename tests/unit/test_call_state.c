@@ -32,13 +32,13 @@ static void add_key(struct sums *sum, float v, float decay, float sign)
 }
 
 /* Appends keys to the sums, which then have all whole chunks, and writes the rows of queries. */
-static void extend(const struct call *call, int64_t task, struct part *part)
+static void extend(const struct call *call, int64_t task, struct share *share)
 {
     const struct attn_problem *const p = &call->p;
     struct sums *const kept = (struct sums *)(void *)(call->kept + task * KEPT);
     struct sums run = *kept;
     const int64_t b = task / p->kv_heads, g = task % p->kv_heads, whole = p->n_k - p->n_k % CHUNK;
-    if (part->number > 0) return;
+    if (share->number > 0) return;
     if (call->length == call->start) *kept = run = (struct sums){0, 0, 0, 1};
     for (int64_t j = call->summed; j < p->n_k; j++) {
         unsigned char *const stored = j % CHUNK == 0 ? stored_sums(call, task, j / CHUNK, CHUNK, SLOT) : NULL;

@@ -1,5 +1,5 @@
 /* Templates of functions that compute a task, in pieces. emit/task.c and emit/phases.c select a piece by its name,
-   and replace words in capitals. `call`, `task`, `part` and `iteration` are parameters of the functions.
+   and replace words in capitals. `call`, `task`, `share` and `iteration` are parameters of the functions.
    - phase: runs one iteration of a parallel loop on a head
    - chunk, slot, segment, fold: see runtime/kernel/call.h */
 
@@ -30,13 +30,13 @@
 /* Computes task number `task`: WHAT. `work` is this thread's workspace. */
 #endif
 #if PIECE_HEAD
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
 #endif
 #if PIECE_SHARED
-    for (int64_t iteration = FIRST; iteration < END; iteration += part->threads)
-        PHASE(call, task, part, iteration);
+    for (int64_t iteration = FIRST; iteration < END; iteration += share->threads)
+        PHASE(call, task, share, iteration);
 #if SYNCHRONISES
-    synchronise(part);
+    synchronise(share);
 #endif
 #endif
 #if PIECE_BEGIN_KEPT
@@ -45,54 +45,54 @@ BODY
     }
 #endif
 #if PIECE_OWN_CHUNKS
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            PHASE(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            PHASE(call, task, share, iteration);
 #endif
 #if PIECE_STORED_CHUNKS
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++) {
             unsigned char *const stored = stored_sums(call, task, iteration, CHUNK, SLOT);
-            unsigned char *const slot = part->slots + (iteration - part->chunk0) * SLOT;
+            unsigned char *const slot = share->slots + (iteration - share->chunk0) * SLOT;
             if (stored && call->asked)
                 memcpy(slot, stored, SLOT);
             else
-                PHASE(call, task, part, iteration);
+                PHASE(call, task, share, iteration);
             if (stored && !call->asked) write_through(stored, slot, SLOT);
         }
 #endif
 #if PIECE_FOLD
         for (int64_t group = 0; group < GROUPS; group++) {
-            await_segment(part, GROUP, segment);
+            await_segment(share, GROUP, segment);
             const int64_t end = (group + 1) * ITERATIONS / GROUPS;
             for (int64_t iteration = group * ITERATIONS / GROUPS; iteration < end; iteration++)
-                PHASE(call, task, part, iteration);
-            pass_segment(part, GROUP, segment);
+                PHASE(call, task, share, iteration);
+            pass_segment(share, GROUP, segment);
         }
 #endif
 #if PIECE_KEPT_STATE
     if (call->p.n_k - call->summed < CHUNK) { /* no chunk is complete, so the sums do not change */
-        unsigned char *const slots = part->slots;
-        part->slots = KEPT;
-        part->chunk0 = call->summed / CHUNK;
+        unsigned char *const slots = share->slots;
+        share->slots = KEPT;
+        share->chunk0 = call->summed / CHUNK;
 #if FEW
-        if (part->number == 0 && call->p.n_q <= MAX_FEW)
-            FEW_PHASE(call, task, part, part->chunk0);
-        else if (part->number == 0)
-            PHASE(call, task, part, part->chunk0);
+        if (share->number == 0 && call->p.n_q <= MAX_FEW)
+            FEW_PHASE(call, task, share, share->chunk0);
+        else if (share->number == 0)
+            PHASE(call, task, share, share->chunk0);
 #else
-        if (part->number == 0) PHASE(call, task, part, part->chunk0);
+        if (share->number == 0) PHASE(call, task, share, share->chunk0);
 #endif
-        synchronise(part);
-        part->slots = slots;
+        synchronise(share);
+        share->slots = slots;
         return;
     }
 #endif
 #if PIECE_TAKE_OUTER
     unsigned char *const outer = outer_sums(call, task, OUTER_BYTES);
     if (outer) {
-        if (part->number == 0) {
+        if (share->number == 0) {
 COPIES
         }
-        synchronise(part);
+        synchronise(share);
     }
 #endif
 #if PIECE_UNLESS_ONLY_SUMS
@@ -107,53 +107,53 @@ BODY
 #endif
 #if PIECE_GIVE_OUTER
     if (call->gives) {
-        if (part->number == 0) {
+        if (share->number == 0) {
 COPIES
         }
-        synchronise(part);
+        synchronise(share);
         if (call->only_sums) return;
     }
 #endif
 #if PIECE_WINDOWS
-    part->slots -= part->number * part->window * SLOT; /* now the slots of thread 0, because threads share all slots */
-    for (part->chunk0 = FIRST; part->chunk0 < CHUNKS; part->chunk0 += part->window * part->threads) {
-        if (part->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query sees */
-            part->CHUNK_BEGIN = max(part->CHUNK_BEGIN, (FIRST_QUERY - READ_BACK) / CHUNK);
-        part->chunk1 = min(part->chunk0 + part->window * part->threads, CHUNKS);
+    share->slots -= share->number * share->window * SLOT; /* now the slots of thread 0, because threads share all slots */
+    for (share->chunk0 = FIRST; share->chunk0 < CHUNKS; share->chunk0 += share->window * share->threads) {
+        if (share->CHUNK_BEGIN * CHUNK >= READ_FIRST) /* skip keys that no query sees */
+            share->CHUNK_BEGIN = max(share->CHUNK_BEGIN, (FIRST_QUERY - READ_BACK) / CHUNK);
+        share->chunk1 = min(share->chunk0 + share->window * share->threads, CHUNKS);
 BODY
     }
-    part->slots += part->number * part->window * SLOT;
+    share->slots += share->number * share->window * SLOT;
 #endif
 #if PIECE_SEGMENTS
-    const int64_t length = segment_length(part, CHUNKS - first);
-    for (int64_t segment = part->number; first + segment * length < CHUNKS; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, CHUNKS);
+    const int64_t length = segment_length(share, CHUNKS - first);
+    for (int64_t segment = share->number; first + segment * length < CHUNKS; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, CHUNKS);
 BODY
     }
-    part->segments += (max(CHUNKS - first, 0) + length - 1) / length;
+    share->segments += (max(CHUNKS - first, 0) + length - 1) / length;
 #endif
 #if PIECE_FOLD_OF_ONE_THREAD
             for (int64_t iteration = 0; iteration < ITERATIONS; iteration++)
-                PHASE(call, task, part, iteration);
+                PHASE(call, task, share, iteration);
 #endif
 #if PIECE_ONE_THREAD
 #if STORES
-    if (part->threads == 1 && !call->chunk_sums) { /* queries read the carried state before their chunk is added */
+    if (share->threads == 1 && !call->chunk_sums) { /* queries read the carried state before their chunk is added */
 #else
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
 #endif
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < CHUNKS; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < CHUNKS; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
 #if OUTER
-            if (!call->only_sums) PHASE(call, task, part, part->chunk0);
+            if (!call->only_sums) PHASE(call, task, share, share->chunk0);
 #else
-            PHASE(call, task, part, part->chunk0);
+            PHASE(call, task, share, share->chunk0);
 #endif
-            part->slots = slots;
-            KEYS_PHASE(call, task, part, part->chunk0);
+            share->slots = slots;
+            KEYS_PHASE(call, task, share, share->chunk0);
 FOLDS
         }
     } else {
@@ -165,15 +165,15 @@ BODY
 #endif
 #if PIECE_FIRST_OR_COMMON
     if (call->common_begun) {
-        if (part->number == 0) MOVE(call, task, part, 0, 1);
-        synchronise(part);
+        if (share->number == 0) MOVE(call, task, share, 0, 1);
+        synchronise(share);
     } else
-        FIRST(call, task, part);
+        FIRST(call, task, share);
 #endif
 #if PIECE_MOVE
 /* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
    the tiles. */
-KIND void MOVE(const struct call *call, int64_t task, const struct part *part, int64_t first, int back)
+KIND void MOVE(const struct call *call, int64_t task, const struct share *share, int64_t first, int back)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * ROW;
@@ -191,25 +191,25 @@ BODY
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         if (call->sharer[n]->common_begun) continue;
-        FIRST(call->sharer[n], task, part);
+        FIRST(call->sharer[n], task, share);
 #if RANGE
-        EARLIER(call->sharer[n], task, part, call->common_chunks);
+        EARLIER(call->sharer[n], task, share, call->common_chunks);
 #endif
-        MOVE(call->sharer[n], task, part, 0, 0);
+        MOVE(call->sharer[n], task, share, 0, 0);
     }
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        MOVE(call->sharer[n], task, part, first, 1);
+        MOVE(call->sharer[n], task, share, first, 1);
         first += of->heads / of->kv_heads * of->n_q;
     }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < CHUNKS; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
+    for (share->chunk0 = call->common_chunks; share->chunk0 < CHUNKS; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
 BODY
     }
     first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        MOVE(call->sharer[n], task, part, first, 0);
+        MOVE(call->sharer[n], task, share, first, 0);
         first += of->heads / of->kv_heads * of->n_q;
     }
 #endif
@@ -225,8 +225,8 @@ BODY
 #endif
 #if PIECE_EARLIER_CHUNKS
     const int64_t segment = 0;
-    for (part->chunk0 = FIRST; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
+    for (share->chunk0 = FIRST; share->chunk0 < end; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
 BODY
     }
 #endif
