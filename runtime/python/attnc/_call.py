@@ -12,8 +12,8 @@ import warnings
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from ._arrays import (_aligned, _Array, _BYTES, _check_contiguous, check_heads, _compact, _empty, _expect, _INTEGERS,
-                      gradient_type, _is, _is_number, Misaligned, narrowed, _Number, _OTHER_NAMES, _overlap, _result, _strides, _strides_of_array,
-                      row_units, words_of_heads)
+                      gradient_type, _is, _is_number, Misaligned, narrowed, _Number, _OTHER_NAMES, _overlap, _result,
+                      row_units, _strides, _strides_of_array, words_of_heads)
 from ._header import _DTYPES, _ERRORS, _Kernel, _Param, _Problem
 from ._repeat import _calls, key_of, Saved
 from ._threads import _local, own_team_path, processors, _room, _teams, _threaded, usable_openmp

@@ -335,7 +335,8 @@ def _with_one_batch(call: Call, dims: Call, count: int) -> Call:
         if value is not None and p.shape and p.shape[0] == "B":
             parameters[number] = _merged(value, dim, count)
         elif value is not None and dim is not None:
-            raise NotImplementedError(f"{made.name}: vmap over the parameter {p.keyword} is not supported, only over batches")
+            raise NotImplementedError(f"{made.name}: vmap over the parameter {p.keyword} is not supported, only over "
+                                      "batches")
     q, k, v = (_merged(a, dim, count) for a, dim in zip(call[1:4], dims[1:4]))
     return call._replace(q=q, k=k, v=v, parameters=parameters, tables=[], start=_merged(call.start, dims.start, count))
 

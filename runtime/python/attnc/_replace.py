@@ -31,7 +31,8 @@ _Sizes = Tuple[int, int, int, int]  # n_q, n_k, heads, kv_heads
 def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
     """Returns the text of the kernel for these sizes and the dtype `word`, such as "f32". `name` is the text of the
     spec."""
-    return text_as(name, f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "shape.values=given", "dtype=" + word)
+    return text_as(name, f"shape.head_dim={head_dim}", f"shape.value_dim={value_dim}", "shape.values=given",
+                   "dtype=" + word)
 
 
 @functools.lru_cache(maxsize=None)

@@ -287,8 +287,8 @@ class State:
             raise ValueError("a state cannot be appended to itself")
         with self._locked_with(other):
             if other._memory is not None:
-                problem = self._problem_with(other)
-                self._binding.check(self._binding.kernel.state_fold(problem, _aligned(self._memory), _aligned(other._memory)))
+                problem, fold = self._problem_with(other), self._binding.kernel.state_fold
+                self._binding.check(fold(problem, _aligned(self._memory), _aligned(other._memory)))
 
     def copy(self) -> State:
         """Returns a copy of the state. A sequence in pages is copied with assign(), after its row of the table."""

@@ -111,7 +111,8 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
           given: Mapping[str, Any]) -> Tensor:
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
     if is_traced() and _have_tangents(q, k, v, *given.values()):
-        return _outside_graph(kernel.name, _call, kernel, None, q, k, v, seed, out, threads, given)  # type: ignore[no-any-return]
+        return _outside_graph(  # type: ignore[no-any-return]
+            kernel.name, _call, kernel, None, q, k, v, seed, out, threads, given)
     for name, a in (("q", q), ("k", k), ("v", v), *((p.keyword, given[p.name]) for p in kernel.parameters)):
         if isinstance(a, Tensor) and a.device.type != "cpu":
             raise ValueError(f"{name} is on another device ({a.device}); {kernel.name} runs on the CPU")
