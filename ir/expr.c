@@ -157,7 +157,7 @@ static void summarise(struct expr *e)
     static const int64_t LARGEST = INT64_C(1) << 62;
     _Static_assert(EXPR_OPS <= 64, "expr.ops has a bit for each operation");
     e->ops = EXPR_BIT(e->op);
-    e->axes = e->op == EXPR_INDEX && e->integer >= 0 && e->integer < MAX_AXES ? UINT32_C(1) << e->integer : 0;
+    e->axes = e->op == EXPR_INDEX && e->integer >= 0 && e->integer < MAX_AXES ? AXIS(e->integer) : 0;
     e->effort = operation[e->op].effort;
     e->has_real = e->type == TYPE_REAL;
     e->size = 1;
@@ -238,7 +238,7 @@ static const struct expr *without(struct module *m, const struct expr *sum, cons
     const struct expr *left = without(m, sum->arg[0], term);
     if (left) return expr_make(m, sum->op, left, sum->arg[1], NULL);
     const struct expr *right = sum->op == EXPR_ADD ? without(m, sum->arg[1], term) : NULL;
-    return right ? expr_make(m, EXPR_ADD, sum->arg[0], right, NULL) : NULL;
+    return right ? expr_add(m, sum->arg[0], right) : NULL;
 }
 
 /* Simplifies a - b if both sums share a term: (x + y) - (x + z) becomes y - z. Otherwise returns NULL. */
@@ -247,11 +247,11 @@ static const struct expr *cancelled(struct module *m, const struct expr *a, cons
     const struct expr *term = b;
     while (term->type == TYPE_INT && (term->op == EXPR_ADD || term->op == EXPR_SUB)) {
         const struct expr *last = term->op == EXPR_ADD ? term->arg[1] : NULL, *left = last ? without(m, a, last) : NULL;
-        if (left) return expr_make(m, EXPR_SUB, left, without(m, b, last), NULL);
+        if (left) return expr_sub(m, left, without(m, b, last));
         term = term->arg[0];
     }
     const struct expr *left = without(m, a, term);
-    return left ? expr_make(m, EXPR_SUB, left, without(m, b, term), NULL) : NULL;
+    return left ? expr_sub(m, left, without(m, b, term)) : NULL;
 }
 
 enum { MAX_SAME_DEPTH = 6 };
@@ -303,38 +303,33 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (infinite(a)) return a;
         if (infinite(b)) return b;
         /* constants of a sum move to the end */
-        if (integers && a->op == EXPR_INT) return expr_make(m, EXPR_ADD, b, a, NULL);
+        if (integers && a->op == EXPR_INT) return expr_add(m, b, a);
         if (integers && offset(a))
-            return expr_make(m, EXPR_ADD,
-                             expr_make(m, EXPR_ADD, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b, NULL),
-                             b->op == EXPR_INT ? expr_make(m, EXPR_ADD, a->arg[1], b, NULL) : a->arg[1], NULL);
-        if (integers && offset(b))
-            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_ADD, a, b->arg[0], NULL), b->arg[1], NULL);
-        if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_SUB, a, b->arg[0], NULL);
-        if (integers && a->op == EXPR_NEG && b->op != EXPR_INT) return expr_make(m, EXPR_SUB, b, a->arg[0], NULL);
+            return expr_add(m, expr_add(m, a->arg[0], b->op == EXPR_INT ? expr_int(m, 0) : b),
+                            b->op == EXPR_INT ? expr_add(m, a->arg[1], b) : a->arg[1]);
+        if (integers && offset(b)) return expr_add(m, expr_add(m, a, b->arg[0]), b->arg[1]);
+        if (integers && b->op == EXPR_NEG) return expr_sub(m, a, b->arg[0]);
+        if (integers && a->op == EXPR_NEG && b->op != EXPR_INT) return expr_sub(m, b, a->arg[0]);
         return NULL;
     case EXPR_SUB:
         if (expr_is_real(b, 0) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && a == b) return expr_int(m, 0);
-        if (integers && b->op == EXPR_INT && b->integer != INT64_MIN)
-            return expr_make(m, EXPR_ADD, a, expr_int(m, -b->integer), NULL);
-        if (integers && expr_is_real(a, 0)) return expr_make(m, EXPR_NEG, b, NULL, NULL);
-        if (integers && b->op == EXPR_NEG) return expr_make(m, EXPR_ADD, a, b->arg[0], NULL);
-        if (integers && offset(a))
-            return expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, a->arg[0], b, NULL), a->arg[1], NULL);
-        if (integers && offset(b))
-            return expr_make(m, EXPR_SUB, expr_make(m, EXPR_SUB, a, b->arg[0], NULL), b->arg[1], NULL);
+        if (integers && b->op == EXPR_INT && b->integer != INT64_MIN) return expr_add(m, a, expr_int(m, -b->integer));
+        if (integers && expr_is_real(a, 0)) return expr_neg(m, b);
+        if (integers && b->op == EXPR_NEG) return expr_add(m, a, b->arg[0]);
+        if (integers && offset(a)) return expr_add(m, expr_sub(m, a->arg[0], b), a->arg[1]);
+        if (integers && offset(b)) return expr_sub(m, expr_sub(m, a, b->arg[0]), b->arg[1]);
         if (integers) return cancelled(m, a, b);
         if (infinite(a)) return a;
         if (infinite(b)) return expr_real(m, -b->real);
         return NULL;
     case EXPR_MUL:
-        if (constant(a) && !constant(b)) return expr_make(m, EXPR_MUL, b, a, NULL);
+        if (constant(a) && !constant(b)) return expr_mul(m, b, a);
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
         if (integers && expr_is_real(b, 0)) return b;
         if (b->op == EXPR_REAL && isfinite(b->real) && a->op == EXPR_MUL && a->arg[1]->op == EXPR_REAL &&
             a->type == TYPE_REAL)
-            return expr_make(m, EXPR_MUL, a->arg[0], expr_real(m, a->arg[1]->real * b->real), NULL);
+            return expr_mul(m, a->arg[0], expr_real(m, a->arg[1]->real * b->real));
         return NULL;
     case EXPR_DIV:
         if (expr_is_real(b, 1) && (a->type == TYPE_REAL || integers)) return a;
@@ -342,8 +337,7 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (integers && a->op == EXPR_MUL && is_size(a) && a->arg[0] == b) return a->arg[1];
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
             int exponent; /* multiplication by 2^-n is exact and faster */
-            if (fabs(frexp(b->real, &exponent)) == 0.5)
-                return expr_make(m, EXPR_MUL, a, expr_real(m, 1 / b->real), NULL);
+            if (fabs(frexp(b->real, &exponent)) == 0.5) return expr_mul(m, a, expr_real(m, 1 / b->real));
         }
         return NULL;
     case EXPR_MOD:
@@ -382,9 +376,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
     case EXPR_ABS: return a->op == EXPR_ABS ? a : NULL;
     case EXPR_NEG:
         if (a->op == EXPR_NEG) return a->arg[0];
-        if (integers && a->op == EXPR_SUB) return expr_make(m, EXPR_SUB, a->arg[1], a->arg[0], NULL);
-        if (integers && offset(a))
-            return expr_make(m, EXPR_SUB, expr_make(m, EXPR_NEG, a->arg[0], NULL, NULL), a->arg[1], NULL);
+        if (integers && a->op == EXPR_SUB) return expr_sub(m, a->arg[1], a->arg[0]);
+        if (integers && offset(a)) return expr_sub(m, expr_neg(m, a->arg[0]), a->arg[1]);
         return NULL;
     case EXPR_POW: return expr_is_real(b, 1) ? a : NULL;
     case EXPR_TRUNC: return a->type == TYPE_INT ? a : NULL;
@@ -422,22 +415,21 @@ const struct expr *expr_query_start(struct module *m, int queries, int keys)
 {
     int batch = 0;
     while (batch < m->axes && m->axis[batch].source != SIZE_BATCH) batch++;
-    return expr_make(m, EXPR_START, batch < m->axes ? expr_leaf(m, EXPR_INDEX, batch) : expr_int(m, 0),
-                     expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, keys), expr_leaf(m, EXPR_SIZE, queries), NULL),
-                     NULL);
+    return expr_make(m, EXPR_START, batch < m->axes ? expr_index(m, batch) : expr_int(m, 0),
+                     expr_sub(m, expr_size(m, keys), expr_size(m, queries)), NULL);
 }
 
 const struct expr *expr_query_position(struct module *m, int queries, int keys)
 {
-    return expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, queries), expr_query_start(m, queries, keys), NULL);
+    return expr_add(m, expr_index(m, queries), expr_query_start(m, queries, keys));
 }
 
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power)
 {
     if (power == 0) return expr_real(m, 1);
     const struct expr *half = expr_power(m, x, power / 2);
-    const struct expr *square = power < 2 ? half : expr_make(m, EXPR_MUL, half, half, NULL);
-    return power % 2 ? (power == 1 ? x : expr_make(m, EXPR_MUL, square, x, NULL)) : square;
+    const struct expr *square = power < 2 ? half : expr_mul(m, half, half);
+    return power % 2 ? (power == 1 ? x : expr_mul(m, square, x)) : square;
 }
 
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg)

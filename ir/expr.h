@@ -136,6 +136,39 @@ const struct expr *expr_int(struct module *m, int64_t value);
 const struct expr *expr_leaf(struct module *m, enum expr_op op, int number);
 const struct expr *expr_make(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b,
                              const struct expr *c);
+/* expr_add(m, a, b), expr_neg(m, a), expr_index(m, axis) and others make an expression of one operation. */
+#define EXPR_OF_NUMBER(name, OP) \
+    static inline const struct expr *expr_##name(struct module *m, int number) \
+    { \
+        return expr_leaf(m, EXPR_##OP, number); \
+    }
+#define EXPR_OF_ONE(name, OP) \
+    static inline const struct expr *expr_##name(struct module *m, const struct expr *a) \
+    { \
+        return expr_make(m, EXPR_##OP, a, NULL, NULL); \
+    }
+#define EXPR_OF_TWO(name, OP) \
+    static inline const struct expr *expr_##name(struct module *m, const struct expr *a, const struct expr *b) \
+    { \
+        return expr_make(m, EXPR_##OP, a, b, NULL); \
+    }
+/* clang-format off */
+EXPR_OF_NUMBER(operand, OPERAND) EXPR_OF_NUMBER(index, INDEX) EXPR_OF_NUMBER(size, SIZE)
+EXPR_OF_NUMBER(lo, LO) EXPR_OF_NUMBER(hi, HI)
+EXPR_OF_ONE(neg, NEG) EXPR_OF_ONE(not, NOT) EXPR_OF_ONE(abs, ABS) EXPR_OF_ONE(sqrt, SQRT) EXPR_OF_ONE(exp, EXP)
+EXPR_OF_ONE(exp2, EXP2) EXPR_OF_ONE(log, LOG) EXPR_OF_ONE(held, HELD)
+EXPR_OF_TWO(add, ADD) EXPR_OF_TWO(sub, SUB) EXPR_OF_TWO(mul, MUL) EXPR_OF_TWO(div, DIV) EXPR_OF_TWO(mod, MOD)
+EXPR_OF_TWO(floormod, FLOORMOD) EXPR_OF_TWO(pow, POW) EXPR_OF_TWO(min, MIN) EXPR_OF_TWO(max, MAX)
+EXPR_OF_TWO(lt, LT) EXPR_OF_TWO(le, LE) EXPR_OF_TWO(eq, EQ) EXPR_OF_TWO(and, AND) EXPR_OF_TWO(or, OR)
+/* clang-format on */
+#undef EXPR_OF_NUMBER
+#undef EXPR_OF_ONE
+#undef EXPR_OF_TWO
+                        static inline const
+    struct expr *expr_select(struct module *m, const struct expr *condition, const struct expr *a, const struct expr *b)
+{
+    return expr_make(m, EXPR_SELECT, condition, a, b);
+}
 /* Return the position of the first query, and of the query at the current index. `queries` and `keys` are axes. */
 const struct expr *expr_query_start(struct module *m, int queries, int keys);
 const struct expr *expr_query_position(struct module *m, int queries, int keys);

@@ -24,16 +24,15 @@ static bool zero(const struct expr *x)
 
 static const struct expr *negated(struct module *m, const struct expr *x)
 {
-    if (x->op == EXPR_MUL && x->arg[1]->op == EXPR_REAL)
-        return expr_make(m, EXPR_MUL, x->arg[0], real(m, -x->arg[1]->real), NULL);
-    return zero(x) ? x : expr_make(m, EXPR_NEG, x, NULL, NULL);
+    if (x->op == EXPR_MUL && x->arg[1]->op == EXPR_REAL) return expr_mul(m, x->arg[0], real(m, -x->arg[1]->real));
+    return zero(x) ? x : expr_neg(m, x);
 }
 
 static const struct expr *plus(struct module *m, const struct expr *x, const struct expr *y)
 {
     if (zero(x) || zero(y)) return zero(x) ? y : x;
-    if (y->op == EXPR_NEG) return expr_make(m, EXPR_SUB, x, y->arg[0], NULL);
-    return expr_make(m, EXPR_ADD, x, y, NULL);
+    if (y->op == EXPR_NEG) return expr_sub(m, x, y->arg[0]);
+    return expr_add(m, x, y);
 }
 
 static const struct expr *less(struct module *m, const struct expr *x, const struct expr *y)
@@ -63,19 +62,13 @@ static const struct expr *times(struct module *m, const struct expr *x, const st
     double factor = 1;
     x = without_constant(m, x, &factor);
     y = without_constant(m, y, &factor);
-    const struct expr *product = expr_is_real(x, 1) ? y : expr_is_real(y, 1) ? x : expr_make(m, EXPR_MUL, x, y, NULL);
-    return factor == -1 && !expr_is_real(product, 1) ? negated(m, product)
-                                                     : expr_make(m, EXPR_MUL, product, real(m, factor), NULL);
+    const struct expr *product = expr_is_real(x, 1) ? y : expr_is_real(y, 1) ? x : expr_mul(m, x, y);
+    return factor == -1 && !expr_is_real(product, 1) ? negated(m, product) : expr_mul(m, product, real(m, factor));
 }
 
 static const struct expr *over(struct module *m, const struct expr *x, const struct expr *y)
 {
-    return zero(x) ? x : expr_make(m, EXPR_DIV, x, y, NULL);
-}
-
-static const struct expr *op(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
-{
-    return expr_make(m, op, x, y, NULL);
+    return zero(x) ? x : expr_div(m, x, y);
 }
 
 /* Simplifies e if condition c is known to be true (`holds`) or false: select(c, x, y) becomes x or y. */
@@ -89,23 +82,23 @@ static const struct expr *where_known(struct module *m, const struct expr *e, co
 
 static const struct expr *choose(struct module *m, const struct expr *c, const struct expr *x, const struct expr *y)
 {
-    return expr_make(m, EXPR_SELECT, c, where_known(m, x, c, true), where_known(m, y, c, false));
+    return expr_select(m, c, where_known(m, x, c, true), where_known(m, y, c, false));
 }
 
 /* Returns b * a^(b - 1). Returns 0 for b = 0, to avoid 0 * infinity. */
 static const struct expr *power_less_1(struct module *m, const struct expr *a, const struct expr *b)
 {
-    const struct expr *rest = expr_make(m, EXPR_SUB, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1), NULL);
-    const struct expr *e = times(m, b, op(m, EXPR_POW, a, rest)),
-                      *none = op(m, EXPR_EQ, b, b->type == TYPE_REAL ? real(m, 0) : expr_int(m, 0));
-    return expr_make(m, EXPR_SELECT, none, real(m, 0), e);
+    const struct expr *rest = expr_sub(m, b, b->type == TYPE_REAL ? real(m, 1) : expr_int(m, 1));
+    const struct expr *e = times(m, b, expr_pow(m, a, rest)),
+                      *none = expr_eq(m, b, b->type == TYPE_REAL ? real(m, 0) : expr_int(m, 0));
+    return expr_select(m, none, real(m, 0), e);
 }
 
 /* Returns log(a), or 0 for a <= 0. The derivative of a^b with respect to b is a^b * log(a). For a <= 0 this
    derivative is 0: 0^b is constant, and a negative base has a fixed integer exponent. */
 static const struct expr *logarithm(struct module *m, const struct expr *a)
 {
-    return expr_make(m, EXPR_SELECT, op(m, EXPR_LE, a, real(m, 0)), real(m, 0), op(m, EXPR_LOG, a, NULL));
+    return expr_select(m, expr_le(m, a, real(m, 0)), real(m, 0), expr_log(m, a));
 }
 
 /* Names for the last column of expr.def. */
@@ -119,9 +112,9 @@ static const struct expr *logarithm(struct module *m, const struct expr *a)
 #define LESS(x, y) less(m, x, y)
 #define TIMES(x, y) times(m, x, y)
 #define OVER(x, y) over(m, x, y)
-#define BELOW(x, y) op(m, EXPR_LT, x, y)
+#define BELOW(x, y) expr_lt(m, x, y)
 #define CHOOSE(c, x, y) choose(m, c, x, y)
-#define APPLY(function, x) op(m, EXPR_##function, x, NULL)
+#define APPLY(function, x) expr_make(m, EXPR_##function, x, NULL, NULL)
 #define POWER_LESS_1(x, y) power_less_1(m, x, y)
 #define LOGARITHM(x) logarithm(m, x)
 

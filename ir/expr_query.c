@@ -130,7 +130,7 @@ uint32_t expr_operands(const struct expr *e, const struct environment *env)
     uint32_t bits = 0;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         const struct expr *const *const arg = w.e->arg;
-        if (w.e->op == EXPR_OPERAND) bits |= UINT32_C(1) << w.e->integer;
+        if (w.e->op == EXPR_OPERAND) bits |= AXIS(w.e->integer);
         w.skip = env && w.e->op == EXPR_SELECT;
         if (w.skip) bits |= expr_operands(arg[0], env) | expr_operands(arg[expr_eval_int(arg[0], env) ? 1 : 2], env);
     }
@@ -241,7 +241,7 @@ bool expr_linear(struct module *m, const struct expr *e, int axis, const struct 
     if (e->op == EXPR_MUL) {
         const int of = !expr_is_real(slopes[1], 0);
         if (!expr_is_real(slopes[!of], 0)) return false;
-        *slope = expr_make(m, EXPR_MUL, slopes[of], e->arg[!of], NULL);
+        *slope = expr_mul(m, slopes[of], e->arg[!of]);
     } else {
         *slope = expr_make(m, e->op, slopes[0], slopes[1], NULL);
     }

@@ -467,7 +467,7 @@ static const struct expr *operand(struct reader *r)
         return expr_int(r->module, 0);
     }
     if (k == r->operands) r->operand[r->operands++] = ref;
-    return expr_leaf(r->module, EXPR_OPERAND, k);
+    return expr_operand(r->module, k);
 }
 
 static enum expr_op function(struct reader *r)
@@ -568,7 +568,7 @@ const struct expr *reader_expr(struct reader *r)
             e = call(r);
         else {
             int axis = reader_axis(r);
-            if (!r->failed) e = expr_leaf(r->module, EXPR_INDEX, axis);
+            if (!r->failed) e = expr_index(r->module, axis);
         }
     } else
         expected(r, "an expression");

@@ -209,7 +209,7 @@ int graph_map_summed(struct graph *g, int v)
     struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
     map.operands = 1;
     map.operand[0] = graph_ref(g, v, NULL);
-    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+    map.expr = expr_operand(g->module, 0);
     graph_insert(g, v + 1, map);
     for (int w = v + 2; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) g->value[w].operand[k].of += g->value[w].operand[k].of == v;
@@ -255,7 +255,7 @@ struct ref graph_ref(const struct graph *g, int v, const int *axes)
 {
     const struct value *value = &g->value[v];
     struct ref r = {.of = v, .rank = value->rank};
-    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(g->module, EXPR_INDEX, axes ? axes[k] : value->axes[k]);
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_index(g->module, axes ? axes[k] : value->axes[k]);
     return r;
 }
 
@@ -264,9 +264,9 @@ void value_drop_operands(struct module *m, struct value *map)
     const struct expr *with[MAX_OPERANDS];
     int kept = 0;
     for (int k = 0; k < map->operands; k++) {
-        const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+        const struct expr *leaf = expr_operand(m, k);
         bool used = expr_uses(map->expr, leaf);
-        with[k] = used ? expr_leaf(m, EXPR_OPERAND, kept) : leaf;
+        with[k] = used ? expr_operand(m, kept) : leaf;
         if (used) map->operand[kept++] = map->operand[k];
     }
     if (kept == map->operands) return;
@@ -370,18 +370,17 @@ bool graph_inline(struct graph *g, struct value *v, int at, const struct value *
         struct ref moved = inner->operand[k];
         for (int s = 0; s < moved.rank; s++)
             for (int a = 0; a < inner->rank; a++)
-                moved.sub[s] = expr_replace(m, moved.sub[s], expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+                moved.sub[s] = expr_replace(m, moved.sub[s], expr_index(m, inner->axes[a]), r->sub[a]);
         int number = graph_operand(&made, &moved);
         if (number < 0) return false;
-        inside[k] = expr_leaf(m, EXPR_OPERAND, number);
+        inside[k] = expr_operand(m, number);
     }
-    for (int a = 0; a < inner->rank; a++)
-        body = expr_replace(m, body, expr_leaf(m, EXPR_INDEX, inner->axes[a]), r->sub[a]);
+    for (int a = 0; a < inner->rank; a++) body = expr_replace(m, body, expr_index(m, inner->axes[a]), r->sub[a]);
     body = expr_bind(m, body, inside);
     for (int k = 0; k < v->operands; k++) {
         int number = k == at ? 0 : graph_operand(&made, &v->operand[k]);
         if (number < 0) return false;
-        with[k] = k == at ? body : expr_leaf(m, EXPR_OPERAND, number);
+        with[k] = k == at ? body : expr_operand(m, number);
     }
     made.expr = expr_bind(m, v->expr, with);
     *v = made;

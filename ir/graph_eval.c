@@ -118,7 +118,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
         for (int k = 0; k < v->operands; k++) {
             at[k] = straight[k] && !row_starts ? at[k] + step[k] : offset(e, &v->operand[k]);
             if (at[k] < 0)
-                bad |= UINT32_C(1) << k;
+                bad |= AXIS(k);
             else
                 operand[k] = e->data[v->operand[k].of][at[k]];
         }

@@ -32,7 +32,7 @@ static const struct expr *merged(const struct graph *g, const struct value *v)
     for (int k = 0; k < v->operands; k++) {
         int first = 0;
         while (!ref_equal(&v->operand[first], &v->operand[k])) first++;
-        with[k] = expr_leaf(g->module, EXPR_OPERAND, first);
+        with[k] = expr_operand(g->module, first);
     }
     return expr_bind(g->module, v->expr, with);
 }
@@ -136,7 +136,7 @@ static void read_keep(struct reader *r, struct value *v)
     for (int k = 0; k < r->operands && !r->failed; k++) {
         const int number = graph_operand(v, &r->operand[k]);
         if (number < 0) reader_error(r, "the value has too many operands");
-        with[k] = expr_leaf(r->module, EXPR_OPERAND, number < 0 ? 0 : number);
+        with[k] = expr_operand(r->module, number < 0 ? 0 : number);
     }
     if (r->operands && !r->failed) v->keep = expr_bind(r->module, v->keep, with);
 }

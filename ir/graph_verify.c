@@ -101,7 +101,7 @@ static const char *keep_check(const struct graph *g, const struct value *v)
     if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "'keep' needs a sum that starts from 0";
     struct allowed allowed = {.operands = v->operands, .index = value_axes(v)};
     for (int k = 0; k < graph_summed(v); k++)
-        if (expr_uses(v->keep, expr_leaf(m, EXPR_OPERAND, k))) return "'keep' uses an operand that is summed";
+        if (expr_uses(v->keep, expr_operand(m, k))) return "'keep' uses an operand that is summed";
     const char *wrong = expr_check(m, v->keep, &allowed);
     return wrong ? arena_printf(m->arena, "in 'keep': %s", wrong) : NULL;
 }
@@ -141,7 +141,7 @@ static const char *solve_check(const struct graph *g, const struct value *v)
         return "it cannot have 'online', and 'keep' only with features of keys";
     if (!graph_solve_axes(m, v, &along, &rows))
         return "its weights need the sequence of the result and one more axis of the same length";
-    const uint32_t result = value_axes(v), one = UINT32_C(1) << along, other = UINT32_C(1) << rows;
+    const uint32_t result = value_axes(v), one = AXIS(along), other = AXIS(rows);
     const uint32_t values = ref_axes(&v->operand[SOLVE_VALUES]), rate = ref_axes(&v->operand[SOLVE_RATE]),
                    weights = ref_axes(&v->operand[SOLVE_WEIGHTS]);
     if (((weights & ~other) | values | rate) & ~result) return "an operand has an axis that the result lacks";

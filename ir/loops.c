@@ -56,7 +56,7 @@ struct ref loops_ref(const struct loops *l, int a)
 {
     const struct array *array = &l->array[a];
     struct ref r = {.of = a, .rank = array->rank};
-    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_leaf(l->module, EXPR_INDEX, array->axes[k]);
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_index(l->module, array->axes[k]);
     return r;
 }
 

@@ -287,7 +287,7 @@ static void run_map(struct machine *e, const struct stmt *s)
                 if (!(used[n] >> k & 1)) continue;
                 int64_t at = access_at(e, &in[k], s->rank, s->axes);
                 operand[k] = at < 0 ? unwritten() : in[k].data[at];
-                if (operand[k] != operand[k] && is_unwritten(operand[k])) bad |= UINT32_C(1) << k;
+                if (operand[k] != operand[k] && is_unwritten(operand[k])) bad |= AXIS(k);
             }
             if (bad && (bad &= expr_operands(a->expr, &env)))
                 for (int k = 0; k < s->operands; k++)
@@ -435,7 +435,7 @@ static void run_dot(struct machine *e, const struct stmt *s)
     int row_axis = axes[0], lane_axis = axes[1], over = axes[2];
     int64_t lanes = count_of(e, lane_axis), terms = count_of(e, over), rows = 0;
     if (!first_point(e, 2, axes) || !grow_sums(e, lanes)) return;
-    uint32_t nest = axes_set(s->rank, s->axes) | UINT32_C(1) << over;
+    uint32_t nest = axes_set(s->rank, s->axes) | AXIS(over);
     struct access row = access_over(e, &s->operand[0], nest), lane = access_over(e, &s->operand[1], nest),
                   to = access_over(e, &s->assign[0].to, nest);
     struct access factor = s->operands > 2 ? access_over(e, &s->operand[2], nest) : to,
@@ -527,7 +527,7 @@ static void run_solve(struct machine *e, const struct stmt *s)
     const int axes[3] = {s->axes[0], s->axes[1], s->axis}, row = axes[0], lane = axes[1], over = axes[2];
     if (e->lo[row] != e->lo[over] || e->hi[row] != e->hi[over]) fail(e, "a solve runs over two different ranges");
     if (!first_point(e, 2, axes)) return;
-    const uint32_t nest = axes_set(s->rank, s->axes) | UINT32_C(1) << over;
+    const uint32_t nest = axes_set(s->rank, s->axes) | AXIS(over);
     const struct access weights = access_over(e, &s->operand[0], nest), rest = access_over(e, &s->operand[1], nest),
                         rate = access_over(e, &s->operand[2], nest), to = access_over(e, &s->assign[0].to, nest);
     for (int64_t k = e->lo[row]; k < e->hi[row] && !e->error; k++)

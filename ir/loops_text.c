@@ -46,7 +46,7 @@ static const struct expr *merged(const struct loops *l, const struct stmt *s, co
     for (int k = 0; k < s->operands; k++) {
         int first = 0;
         while (!ref_equal(&s->operand[first], &s->operand[k])) first++;
-        with[k] = expr_leaf(l->module, EXPR_OPERAND, first);
+        with[k] = expr_operand(l->module, first);
     }
     return expr_bind(l->module, e, with);
 }
@@ -456,7 +456,7 @@ static void read_ahead(struct reader *r, struct stmt *s)
         while (k < s->operands && !ref_equal(&s->operand[k], &row)) k++;
         if (k == s->operands && !ref_equal(&s->assign[0].to, &row))
             reader_error(r, "the statement neither reads these rows nor sets them");
-        s->ahead |= k < s->operands ? UINT32_C(1) << k : AHEAD_OF_RESULT;
+        s->ahead |= k < s->operands ? AXIS(k) : AHEAD_OF_RESULT;
     } while (at_ref(r));
 }
 

@@ -34,7 +34,7 @@ static const char *complaint(const struct scope *c, const char *format, ...)
 
 static uint32_t bit(int axis)
 {
-    return UINT32_C(1) << axis;
+    return AXIS(axis);
 }
 
 /* Returns the maximum number of indices in a current range, or -1 if it depends on the problem. */
@@ -196,8 +196,7 @@ static const char *check_period(const struct scope *c, const struct stmt *s)
         return "a parallel for with a period must be 'apart' and visit the whole period";
     const char *wrong = expr_check(c->module, s->phase, &bounds);
     if (wrong) return complaint(c, "in its phase: %s", wrong);
-    bool own = expr_uses(s->phase, expr_leaf(c->module, EXPR_LO, s->axis)) ||
-               expr_uses(s->phase, expr_leaf(c->module, EXPR_HI, s->axis));
+    bool own = expr_uses(s->phase, expr_lo(c->module, s->axis)) || expr_uses(s->phase, expr_hi(c->module, s->axis));
     return own || s->phase->type != TYPE_INT ? "its phase must be an integer that does not depend on its own range"
                                              : NULL;
 }
@@ -220,8 +219,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
         const char *wrong = expr_check(c->module, bound[k], &bounds);
         if (wrong) return complaint(c, "in its bounds: %s", wrong);
         if (bound[k]->type != TYPE_INT) return "a bound is not an integer";
-        if (!inner && (expr_uses(bound[k], expr_leaf(c->module, EXPR_LO, s->axis)) ||
-                       expr_uses(bound[k], expr_leaf(c->module, EXPR_HI, s->axis))))
+        if (!inner &&
+            (expr_uses(bound[k], expr_lo(c->module, s->axis)) || expr_uses(bound[k], expr_hi(c->module, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which they define", name);
     }
     const char *wrong = check_period(c, s);

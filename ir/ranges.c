@@ -52,15 +52,14 @@ const char *ranges_check(struct module *m, const struct stmt *s)
             if (bound[n]->type != TYPE_INT) return "a bound is not an integer";
             /* The bounds of an IF or DOT may use LO and HI of its axis. */
             if (s->op != LOOPS_FOR) continue;
-            if (expr_uses(bound[n], expr_leaf(m, EXPR_LO, s->axis)) ||
-                expr_uses(bound[n], expr_leaf(m, EXPR_HI, s->axis)))
+            if (expr_uses(bound[n], expr_lo(m, s->axis)) || expr_uses(bound[n], expr_hi(m, s->axis)))
                 return arena_printf(m->arena, "a bound uses the range of '%s' itself", m->axis[s->axis].name);
         }
         if (!r->drawn) continue;
         const char *wrong = expr_check(m, r->drawn, &points);
         if (wrong) return wrong;
         if (r->drawn->op != EXPR_DRAWN) return "only 'drawn' can restrict a range";
-        uint32_t own = UINT32_C(1) << s->axis;
+        uint32_t own = AXIS(s->axis);
         if ((expr_axes(r->drawn->arg[0]) | expr_axes(r->drawn->arg[2])) & own || expr_axes(r->drawn->arg[1]) & ~own)
             return arena_printf(m->arena, "the draw must select indices of '%s' for indices of the other axes",
                                 m->axis[s->axis].name);

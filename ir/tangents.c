@@ -32,7 +32,7 @@ bool name_is_tangent(const char *name)
 static bool depends(struct tangents *x, const struct value *v, int k)
 {
     if (v->op == GRAPH_REDUCE) return v->fold == FOLD_SUM;
-    return v->op != GRAPH_MAP || !expr_is_real(expr_derivative(x->m, v->expr, expr_leaf(x->m, EXPR_OPERAND, k)), 0);
+    return v->op != GRAPH_MAP || !expr_is_real(expr_derivative(x->m, v->expr, expr_operand(x->m, k)), 0);
 }
 
 static void find_needed(struct tangents *x, int out)
@@ -56,8 +56,8 @@ static int given(struct tangents *x, const struct value *v)
 {
     if (!v->within.of) return graph_param(x->g, arena_printf(x->m->arena, "%s" TANGENT, v->name), v->rank, v->axes);
     struct ref row = graph_ref(x->g, x->tangent[graph_find(x->from, v->within.of)], NULL);
-    for (int k = 0; k < v->rank; k++) row.sub[k] = expr_leaf(x->m, EXPR_INDEX, v->axes[k]);
-    return graph_map(x->g, v->rank, v->axes, 1, &row, expr_leaf(x->m, EXPR_OPERAND, 0));
+    for (int k = 0; k < v->rank; k++) row.sub[k] = expr_index(x->m, v->axes[k]);
+    return graph_map(x->g, v->rank, v->axes, 1, &row, expr_operand(x->m, 0));
 }
 
 /* Returns operand k of the copy of v as its tangent. Its `of` is NONE if it has none. */
@@ -71,9 +71,9 @@ static struct ref tangent_of(const struct tangents *x, const struct value *v, in
 /* Returns the sum of the values that `term` reads, over the axes of v. */
 static int sum_of(struct tangents *x, const struct value *v, int terms, const struct ref *term)
 {
-    const struct expr *sum = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const struct expr *sum = expr_operand(x->m, 0);
     if (terms < 2) return terms ? term[0].of : NONE;
-    for (int k = 1; k < terms; k++) sum = expr_make(x->m, EXPR_ADD, sum, expr_leaf(x->m, EXPR_OPERAND, k), NULL);
+    for (int k = 1; k < terms; k++) sum = expr_add(x->m, sum, expr_operand(x->m, k));
     return graph_map(x->g, v->rank, v->axes, terms, term, sum);
 }
 
@@ -86,16 +86,15 @@ static void split(struct module *m, const struct expr *e, const struct expr **ex
         split(m, e->arg[0], exponentials, others);
         split(m, e->arg[1], exponentials, others);
     } else
-        *to = *to ? expr_make(m, EXPR_MUL, *to, e, NULL) : e;
+        *to = *to ? expr_mul(m, *to, e) : e;
 }
 
 /* Returns the sum of the tangents of the factors of a product of exponentials, each divided by the factor. */
 static const struct expr *logarithmic(struct module *m, const struct expr *e, const struct expr *const *tangent)
 {
-    if (e->op == EXPR_MUL)
-        return expr_make(m, EXPR_ADD, logarithmic(m, e->arg[0], tangent), logarithmic(m, e->arg[1], tangent), NULL);
+    if (e->op == EXPR_MUL) return expr_add(m, logarithmic(m, e->arg[0], tangent), logarithmic(m, e->arg[1], tangent));
     const struct expr *const inner = expr_tangent(m, e->arg[0], tangent);
-    return e->op == EXPR_EXP ? inner : expr_make(m, EXPR_MUL, inner, expr_real(m, log(2)), NULL);
+    return e->op == EXPR_EXP ? inner : expr_mul(m, inner, expr_real(m, log(2)));
 }
 
 /* Returns the tangent of e. That of exp(x) * y is exp(x) * (y * dx + dy), in which stabilise finds the exponential. */
@@ -106,10 +105,9 @@ static const struct expr *tangent_of_expr(struct module *m, const struct expr *e
     if (!exponentials || !others) return expr_tangent(m, e, tangent);
     const struct expr *const of_exponents = logarithmic(m, exponentials, tangent),
                              *const of_others = expr_tangent(m, others, tangent), *sum = of_others;
-    if (!expr_is_real(of_exponents, 0)) sum = expr_make(m, EXPR_MUL, others, of_exponents, NULL);
-    if (!expr_is_real(of_exponents, 0) && !expr_is_real(of_others, 0))
-        sum = expr_make(m, EXPR_ADD, sum, of_others, NULL);
-    return expr_is_real(sum, 0) ? sum : expr_make(m, EXPR_MUL, exponentials, sum, NULL);
+    if (!expr_is_real(of_exponents, 0)) sum = expr_mul(m, others, of_exponents);
+    if (!expr_is_real(of_exponents, 0) && !expr_is_real(of_others, 0)) sum = expr_add(m, sum, of_others);
+    return expr_is_real(sum, 0) ? sum : expr_mul(m, exponentials, sum);
 }
 
 /* A map with too many operands for their tangents has a sum of maps as its tangent. */
@@ -126,7 +124,7 @@ static int of_map(struct tangents *x, const struct value *v, const struct value 
             if (r.of < 0 || !depends(x, v, k)) continue;
             const int read = graph_operand(&map, &r);
             if (read < 0) break;
-            tangent[k] = expr_leaf(x->m, EXPR_OPERAND, read);
+            tangent[k] = expr_operand(x->m, read);
         }
         if (k == first) {
             x->wrong = "of a formula of too large a number of arrays";

@@ -12,7 +12,7 @@ static const struct expr *divided(struct module *m, const struct expr *x, int64_
 {
     const struct expr *k = expr_int(m, by);
     if (by == 1) return x;
-    return expr_make(m, EXPR_DIV, expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, k, NULL), NULL), k, NULL);
+    return expr_div(m, expr_sub(m, x, expr_floormod(m, x, k)), k);
 }
 
 const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t by)
@@ -70,7 +70,7 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
     default: break;
     }
     if (expr_axes(e) && e->op != EXPR_START) return add_term(f, e, times); /* loops have one sequence at a time */
-    if (llabs(times) > 1) e = expr_make(m, EXPR_MUL, e, expr_int(m, llabs(times)), NULL);
+    if (llabs(times) > 1) e = expr_mul(m, e, expr_int(m, llabs(times)));
     f->remainder = expr_make(m, times > 0 ? EXPR_ADD : EXPR_SUB, f->remainder, e, NULL);
     return true;
 }
@@ -85,7 +85,7 @@ bool form_scale(struct module *m, struct form *f, int64_t times)
     bool fits = true;
     for (int a = 0; a < MAX_AXES; a++) fits &= scale(&f->weight[a], times);
     for (int k = 0; k < f->terms; k++) fits &= scale(&f->term[k].times, times);
-    f->remainder = expr_make(m, EXPR_MUL, f->remainder, expr_int(m, times), NULL);
+    f->remainder = expr_mul(m, f->remainder, expr_int(m, times));
     return fits;
 }
 
@@ -105,17 +105,14 @@ static const struct expr *head_remainder(struct module *m, const struct expr *e,
     const struct expr *by = e->arg[1], *low = expr_extreme(m, e->arg[0], false),
                       *high = expr_extreme(m, e->arg[0], true), *other = expr_int(m, largest ? by->integer - 1 : 0);
     if (!low || !high) return other;
-    return expr_make(
-        m, EXPR_SELECT,
-        expr_make(m, EXPR_EQ, expr_make(m, EXPR_DIV, low, by, NULL), expr_make(m, EXPR_DIV, high, by, NULL), NULL),
-        expr_make(m, EXPR_MOD, largest ? high : low, by, NULL), other);
+    return expr_select(m, expr_eq(m, expr_div(m, low, by), expr_div(m, high, by)),
+                       expr_mod(m, largest ? high : low, by), other);
 }
 
 const struct expr *expr_of_sequence(struct module *m, const struct expr *e)
 {
     for (int a = 0; a < m->axes; a++)
-        if (m->axis[a].source == SIZE_BATCH)
-            e = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, a), expr_leaf(m, EXPR_LO, a));
+        if (m->axis[a].source == SIZE_BATCH) e = expr_replace(m, e, expr_index(m, a), expr_lo(m, a));
     return e;
 }
 
@@ -130,8 +127,7 @@ static const struct expr *id_extreme(struct module *m, const struct expr *e, boo
                              *const to = expr_extreme(m, e->arg[1], true);
     if (!first || !last || !from || !to) return NULL;
     return expr_id(m, largest ? EXPR_MAX_ID : EXPR_MIN_ID, e->name,
-                   expr_make(m, EXPR_RANGE, first, expr_make(m, EXPR_ADD, last, one, NULL), NULL), from,
-                   expr_make(m, EXPR_ADD, to, one, NULL));
+                   expr_make(m, EXPR_RANGE, first, expr_add(m, last, one), NULL), from, expr_add(m, to, one));
 }
 
 /* Returns the minimum or maximum of the term e, without its factor *times. If e = floor(x / k) and k divides
@@ -146,7 +142,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         if (!x) return NULL;
         if (*times % k) return floor_divide(m, x, k);
         *times /= k;
-        return expr_make(m, EXPR_SUB, x, expr_make(m, EXPR_FLOORMOD, x, expr_int(m, k), NULL), NULL);
+        return expr_sub(m, x, expr_floormod(m, x, expr_int(m, k)));
     }
     const struct expr *a = e->arg[0], *b = e->arg[1];
     if (e->op == EXPR_ID) return id_extreme(m, e, largest);
@@ -154,7 +150,7 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
                     b->integer > 0;
     if (e->op == EXPR_DIV && constant) {
         x = expr_extreme(m, a, largest);
-        return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
+        return x ? expr_div(m, x, b) : NULL;
     }
     if ((e->op == EXPR_FLOORMOD || e->op == EXPR_MOD) && constant && of_heads(m, a))
         return head_remainder(m, e, largest);
@@ -165,12 +161,12 @@ static const struct expr *term_extreme(struct module *m, const struct expr *e, i
         const struct expr *factor = expr_axes(b) ? a : b, *of = factor == a ? b : a;
         if (expr_axes(factor) || expr_sign(factor, NULL) < 0) return NULL;
         x = expr_extreme(m, of, largest);
-        return x ? expr_make(m, EXPR_MUL, x, factor, NULL) : NULL;
+        return x ? expr_mul(m, x, factor) : NULL;
     }
     if (b && b->op == EXPR_SIZE && expr_sign(a, NULL) >= 0) { /* e is a row / n_q, or a row % n_q */
-        if (e->op == EXPR_MOD) return largest ? expr_make(m, EXPR_SUB, b, expr_int(m, 1), NULL) : expr_int(m, 0);
+        if (e->op == EXPR_MOD) return largest ? expr_sub(m, b, expr_int(m, 1)) : expr_int(m, 0);
         x = e->op == EXPR_DIV ? expr_extreme(m, a, largest) : NULL;
-        return x ? expr_make(m, EXPR_DIV, x, b, NULL) : NULL;
+        return x ? expr_div(m, x, b) : NULL;
     }
     if (e->op != EXPR_MIN && e->op != EXPR_MAX) return NULL;
     const struct expr *y = expr_extreme(m, b, largest);
@@ -182,19 +178,19 @@ const struct expr *form_extreme(struct module *m, const struct form *f, int64_t 
 {
     if (expr_has_real(f->remainder)) return NULL;
     const struct expr *e = expr_of_sequence(m, f->remainder);
-    if (sign < 0) e = expr_make(m, EXPR_NEG, e, NULL, NULL);
+    if (sign < 0) e = expr_neg(m, e);
     for (int a = 0; a < m->axes; a++) {
         int64_t weight = sign * f->weight[a];
         if (weight == 0) continue;
-        const struct expr *high = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_HI, a), expr_int(m, 1), NULL);
-        const struct expr *end = (weight > 0) == largest ? high : expr_leaf(m, EXPR_LO, a);
-        e = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, end, expr_int(m, weight), NULL), e, NULL);
+        const struct expr *high = expr_sub(m, expr_hi(m, a), expr_int(m, 1));
+        const struct expr *end = (weight > 0) == largest ? high : expr_lo(m, a);
+        e = expr_add(m, expr_mul(m, end, expr_int(m, weight)), e);
     }
     for (int k = 0; k < f->terms; k++) {
         int64_t times = sign * f->term[k].times;
         const struct expr *end = term_extreme(m, f->term[k].e, &times, (times > 0) == largest);
         if (!end) return NULL;
-        e = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, end, expr_int(m, times), NULL), e, NULL);
+        e = expr_add(m, expr_mul(m, end, expr_int(m, times)), e);
     }
     return e;
 }

@@ -39,30 +39,27 @@ static bool find_causal(struct common *x)
     x->stream = axis_of(m, SIZE_N_K);
     x->rows = rows;
     if (batch < 0 || query < 0 || rows < 0 || x->stream < 0 || chunk < 0) return false;
-    const struct expr *const queries = expr_leaf(m, EXPR_SIZE, query),
-                             *const otherwise = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, x->stream), queries,
-                                                          NULL),
-                             *const start = expr_make(m, EXPR_START, expr_leaf(m, EXPR_INDEX, batch), otherwise, NULL),
+    const struct expr *const queries = expr_size(m, query),
+                             *const otherwise = expr_sub(m, expr_size(m, x->stream), queries),
+                             *const start = expr_make(m, EXPR_START, expr_index(m, batch), otherwise, NULL),
                              *const of_tile = expr_of_sequence(m, start),
-                             *const number = expr_make(m, EXPR_MOD, expr_leaf(m, EXPR_INDEX, rows), queries, NULL);
-    x->region = expr_make(m, EXPR_LE, expr_leaf(m, EXPR_INDEX, x->stream), expr_make(m, EXPR_ADD, number, start, NULL),
-                          NULL);
-    x->outside = expr_make(m, EXPR_LT, expr_make(m, EXPR_ADD, of_tile, expr_int(m, 1), NULL),
-                           expr_leaf(m, EXPR_HI, x->stream), NULL);
-    x->end = expr_make(m, EXPR_ADD, queries, of_tile, NULL);
+                             *const number = expr_mod(m, expr_index(m, rows), queries);
+    x->region = expr_le(m, expr_index(m, x->stream), expr_add(m, number, start));
+    x->outside = expr_lt(m, expr_add(m, of_tile, expr_int(m, 1)), expr_hi(m, x->stream));
+    x->end = expr_add(m, queries, of_tile);
     x->number = number;
-    x->member = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_INDEX, rows), queries, NULL);
+    x->member = expr_div(m, expr_index(m, rows), queries);
     x->start = start;
-    const struct expr *const first = expr_leaf(m, EXPR_LO, chunk), *const keys = expr_int(m, m->axis[chunk].extent);
-    x->begin = expr_make(m, EXPR_MUL, first, keys, NULL);
-    x->chunk_end = expr_make(m, EXPR_MUL, expr_make(m, EXPR_ADD, first, expr_int(m, 1), NULL), keys, NULL);
+    const struct expr *const first = expr_lo(m, chunk), *const keys = expr_int(m, m->axis[chunk].extent);
+    x->begin = expr_mul(m, first, keys);
+    x->chunk_end = expr_mul(m, expr_add(m, first, expr_int(m, 1)), keys);
     return true;
 }
 
 /* Returns whether a copied statement looks the expression up for each row. */
 static bool looked_up(const struct common *x, const struct expr *e)
 {
-    return e->op == EXPR_START && e->arg[0] == expr_leaf(x->m, EXPR_INDEX, x->rows);
+    return e->op == EXPR_START && e->arg[0] == expr_index(x->m, x->rows);
 }
 
 /* Returns whether the expression is the same for the queries of all sequences, or is looked up for each row. */
@@ -139,7 +136,7 @@ static bool has_looked_up(const struct common *x, const struct expr *e)
 /* Replaces positions and heads of a row by what is looked up for it, and the region by true. */
 static const struct expr *copied(const struct common *x, const struct expr *e, const struct expr *region)
 {
-    const struct expr *const of[] = {x->start, x->number, x->member}, *const row = expr_leaf(x->m, EXPR_INDEX, x->rows);
+    const struct expr *const of[] = {x->start, x->number, x->member}, *const row = expr_index(x->m, x->rows);
     if (!e) return NULL;
     e = expr_replace(x->m, e, region, expr_int(x->m, 1));
     for (int k = 0; k < 3; k++)
@@ -169,7 +166,7 @@ static bool copy_expressions(const struct common *x, struct stmt *s, const struc
 static bool without_tests(const struct common *x, struct stmt **at, const struct expr *region,
                           const struct expr *partial)
 {
-    const struct expr *const whole = expr_make(x->m, EXPR_NOT, partial, NULL, NULL);
+    const struct expr *const whole = expr_not(x->m, partial);
     while (*at) {
         struct stmt *const s = *at, *last = s->body;
         if (s->ranges || s->period || s->block || (s->where && s->op != LOOPS_IF && s->where != region)) return false;
@@ -190,7 +187,7 @@ static bool without_tests(const struct common *x, struct stmt **at, const struct
             if (from != x->begin && !(from->op == EXPR_MAX && (from->arg[0] == x->begin || from->arg[1] == x->begin)))
                 return false;
             s->from = x->begin;
-            s->to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, x->stream), x->chunk_end, NULL);
+            s->to = expr_min(x->m, expr_size(x->m, x->stream), x->chunk_end);
         }
         if (!copy_expressions(x, s, region) || !without_tests(x, &s->body, region, partial)) return false;
         at = &s->next;
@@ -215,7 +212,7 @@ static const struct expr *without_integers(const struct common *x, const struct 
 {
     if (e->op == EXPR_AND || e->op == EXPR_OR)
         return expr_make(x->m, e->op, without_integers(x, e->arg[0]), without_integers(x, e->arg[1]), NULL);
-    return expr_ids_along(e, UINT32_C(1) << x->stream) ? expr_int(x->m, 0) : e;
+    return expr_ids_along(e, AXIS(x->stream)) ? expr_int(x->m, 0) : e;
 }
 
 /* Whether e depends on the head of a row. */
@@ -239,10 +236,10 @@ static bool copy_keys(struct common *x, const struct stmt *keys, struct common_k
     if (inside.count != 1 || inside.range[0].drawn || seen.count != 1 || seen.range[0].drawn) return false;
     /* the test of a tile, as the pass bound makes it */
     const struct expr *const from = inside.range[0].from, *const to = inside.range[0].to;
-    if (from) partial = expr_make(x->m, EXPR_LT, expr_leaf(x->m, EXPR_LO, x->stream), from, NULL);
+    if (from) partial = expr_lt(x->m, expr_lo(x->m, x->stream), from);
     if (to) {
-        const struct expr *const after = expr_make(x->m, EXPR_LT, to, expr_leaf(x->m, EXPR_HI, x->stream), NULL);
-        partial = partial ? expr_make(x->m, EXPR_OR, partial, after, NULL) : after;
+        const struct expr *const after = expr_lt(x->m, to, expr_hi(x->m, x->stream));
+        partial = partial ? expr_or(x->m, partial, after) : after;
     }
     if (!partial) return false;
     struct loops memory = {.module = x->m}; /* a statement needs no more of the program */

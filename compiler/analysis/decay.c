@@ -34,19 +34,14 @@ static bool independent(const struct exponent *x, const struct expr *e)
     return !uses(x, e, x->lane) && !uses(x, e, x->stream);
 }
 
-static const struct expr *make(const struct exponent *x, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return expr_make(x->m, op, a, b, NULL);
-}
-
 /* Adds factor * scale * e to the terms of the query or key. Returns false if e depends on both. */
 static bool add_term(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
 {
     if (expr_is_real(e, 0)) return true;
     if (uses(x, e, x->lane) && uses(x, e, x->stream)) return false;
     const struct expr **terms = &x->terms[uses(x, e, x->stream) ? KEY : QUERY];
-    e = make(x, EXPR_MUL, make(x, EXPR_MUL, e, scale), expr_real(x->m, factor));
-    *terms = *terms ? make(x, EXPR_ADD, *terms, e) : e;
+    e = expr_mul(x->m, expr_mul(x->m, e, scale), expr_real(x->m, factor));
+    *terms = *terms ? expr_add(x->m, *terms, e) : e;
     return true;
 }
 
@@ -70,12 +65,12 @@ static const struct expr *take_positions(struct exponent *x, struct form *f, int
     f->weight[x->lane] = f->weight[x->stream] = 0;
     if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return f->remainder; /* both axes are keys */
     const struct expr *ahead = expr_query_start(x->m, x->lane, x->stream);
-    if (*query > 1 || *query < -1) ahead = make(x, EXPR_MUL, ahead, expr_int(x->m, *query < 0 ? -*query : *query));
-    if (*query < 0) ahead = make(x, EXPR_NEG, ahead, NULL);
+    if (*query > 1 || *query < -1) ahead = expr_mul(x->m, ahead, expr_int(x->m, *query < 0 ? -*query : *query));
+    if (*query < 0) ahead = expr_neg(x->m, ahead);
     int64_t difference;
     if (*query == 0) return f->remainder;
     return known_difference(x->m, f->remainder, ahead, &difference) ? expr_int(x->m, difference)
-                                                                    : make(x, EXPR_SUB, f->remainder, ahead);
+                                                                    : expr_sub(x->m, f->remainder, ahead);
 }
 
 static bool add_integer(struct exponent *x, const struct expr *e, const struct expr *scale, double factor)
@@ -88,13 +83,13 @@ static bool add_integer(struct exponent *x, const struct expr *e, const struct e
         if (query != -key || query == 0 || offset->op != EXPR_INT ||
             (query > 0 ? offset->integer < 0 : offset->integer > 0))
             return false;
-        e = query > 0 ? e->arg[0] : make(x, EXPR_NEG, e->arg[0], NULL);
+        e = query > 0 ? e->arg[0] : expr_neg(x->m, e->arg[0]);
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
     if (!form_add(x->m, &f, e, 1)) return add_term(x, e, scale, factor);
     bool good = add_term(x, take_positions(x, &f, &query, &key), scale, factor);
     for (int a = 0; a < x->m->axes && good; a++)
-        if (f.weight[a]) good = add_term(x, expr_leaf(x->m, EXPR_INDEX, a), scale, factor * (double)f.weight[a]);
+        if (f.weight[a]) good = add_term(x, expr_index(x->m, a), scale, factor * (double)f.weight[a]);
     for (int k = 0; k < f.terms && good; k++) good = add_term(x, f.term[k].e, scale, factor * (double)f.term[k].times);
     return good && ((query == 0 && key == 0) || add_line(x, scale, factor * (double)query, factor * (double)key));
 }
@@ -121,12 +116,12 @@ static bool add(struct exponent *x, const struct expr *e, const struct expr *sca
     case EXPR_NEG: return add(x, a, scale, -factor);
     case EXPR_MUL:
         if (constant(b)) return add(x, a, scale, factor * value_of(b));
-        if (independent(x, b)) return add(x, a, make(x, EXPR_MUL, scale, b), factor);
-        if (independent(x, a)) return add(x, b, make(x, EXPR_MUL, scale, a), factor);
+        if (independent(x, b)) return add(x, a, expr_mul(x->m, scale, b), factor);
+        if (independent(x, a)) return add(x, b, expr_mul(x->m, scale, a), factor);
         break;
     case EXPR_DIV:
         if (constant(b)) return add(x, a, scale, factor / value_of(b));
-        if (independent(x, b)) return add(x, a, make(x, EXPR_DIV, scale, b), factor);
+        if (independent(x, b)) return add(x, a, expr_div(x->m, scale, b), factor);
         break;
     default: break;
     }
@@ -138,9 +133,9 @@ const struct expr *decay_log2(struct module *m, const struct expr *base)
     switch ((int)base->op) {
     case EXPR_REAL: return expr_real(m, log2(base->real));
     case EXPR_EXP2: return base->arg[0];
-    case EXPR_EXP: return expr_make(m, EXPR_MUL, base->arg[0], expr_real(m, 1 / log(2)), NULL);
-    case EXPR_POW: return expr_make(m, EXPR_MUL, base->arg[1], decay_log2(m, base->arg[0]), NULL);
-    default: return expr_make(m, EXPR_MUL, expr_make(m, EXPR_LOG, base, NULL, NULL), expr_real(m, 1 / log(2)), NULL);
+    case EXPR_EXP: return expr_mul(m, base->arg[0], expr_real(m, 1 / log(2)));
+    case EXPR_POW: return expr_mul(m, base->arg[1], decay_log2(m, base->arg[0]));
+    default: return expr_mul(m, expr_log(m, base), expr_real(m, 1 / log(2)));
     }
 }
 
@@ -148,7 +143,7 @@ const struct expr *decay_log(struct module *m, const struct expr *base)
 {
     if (base->op == EXPR_EXP) return base->arg[0];
     return base->op == EXPR_REAL ? expr_real(m, log(base->real))
-                                 : expr_make(m, EXPR_MUL, decay_log2(m, base), expr_real(m, log(2)), NULL);
+                                 : expr_mul(m, decay_log2(m, base), expr_real(m, log(2)));
 }
 
 bool decay_has_exact_log2(const struct expr *base)
@@ -169,14 +164,18 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
     const struct expr *rate = NULL; /* the exponent grows by `rate` per position */
     for (int k = 0; k < x->lines; k++) {
         if (x->line[k].query != -x->line[k].key) return what;
-        const struct expr *part = make(x, EXPR_MUL, x->line[k].scale, expr_real(m, x->line[k].query));
-        rate = rate ? make(x, EXPR_ADD, rate, part) : part;
+        const struct expr *part = expr_mul(x->m, x->line[k].scale, expr_real(m, x->line[k].query));
+        rate = rate ? expr_add(x->m, rate, part) : part;
     }
     if (!rate) return what;
-    out->base = !base ? make(x, e->op, rate, NULL) : expr_is_real(rate, 1) ? base : make(x, EXPR_POW, base, rate);
+    out->base = !base                   ? expr_make(x->m, e->op, rate, NULL, NULL)
+                : expr_is_real(rate, 1) ? base
+                                        : expr_pow(x->m, base, rate);
     for (int side = 0; side < 2; side++) {
         const struct expr *terms = x->terms[side];
-        out->factor[side] = !terms ? one : base ? make(x, EXPR_POW, base, terms) : make(x, e->op, terms, NULL);
+        out->factor[side] = !terms ? one
+                            : base ? expr_pow(x->m, base, terms)
+                                   : expr_make(x->m, e->op, terms, NULL, NULL);
     }
     struct expr_range range = expr_range(out->base, NULL);
     if (range.low > 1 || (range.low > 0 && range.high > 1))

@@ -51,13 +51,11 @@ static const struct expr *end_beside(struct module *m, const struct expr *end, i
     if (!open) return end;
     for (int a = 0; a < m->axes; a++)
         if (m->axis[a].source == SIZE_FIRST_KEY &&
-            known_difference(m, expr_make(m, EXPR_ADD, end, expr_leaf(m, EXPR_SIZE, a), NULL), expr_int(m, open),
-                             &more) &&
-            more <= 0)
+            known_difference(m, expr_add(m, end, expr_size(m, a)), expr_int(m, open), &more) && more <= 0)
             return NULL;
     if (end->op != EXPR_MAX) return end;
     for (int k = 0; k < 2; k++) of[k] = end_beside(m, end->arg[k], open);
-    return of[0] && of[1] ? expr_make(m, EXPR_MAX, of[0], of[1], NULL) : of[0] ? of[0] : of[1];
+    return of[0] && of[1] ? expr_max(m, of[0], of[1]) : of[0] ? of[0] : of[1];
 }
 
 /* Extends *d to the keys that value v sums over, but for the first `open` ones of the sequence. Only a sum over keys
@@ -72,12 +70,10 @@ static void take_sum(const struct graph *g, const struct roles *roles, const str
     if (!of_query || !reads_keys) return;
     struct ranges seen = {.count = 1};
     if (v->where) region_ranges(m, v->where, roles->stream, false, &seen);
-    const struct expr *const first = expr_leaf(m, EXPR_LO, roles->lane),
-                             *const end = expr_leaf(m, EXPR_HI, roles->lane),
-                             *const next = expr_make(m, EXPR_ADD, first, expr_int(m, 1), NULL),
+    const struct expr *const first = expr_lo(m, roles->lane), *const end = expr_hi(m, roles->lane),
+                             *const next = expr_add(m, first, expr_int(m, 1)),
                              *const start = expr_of_sequence(m, expr_query_start(m, roles->lane, roles->stream)),
-                             *const position = expr_make(m, EXPR_ADD, first, start, NULL),
-                             *const past = expr_make(m, EXPR_ADD, next, start, NULL);
+                             *const position = expr_add(m, first, start), *const past = expr_add(m, next, start);
     for (int k = 0; k < seen.count; k++) {
         const struct expr *const from = seen.range[k].from, *const to = seen.range[k].to
                                                                             ? end_beside(m, seen.range[k].to, open)

@@ -19,8 +19,7 @@ static bool in_range(const struct loops *l, const struct ref *r, int loop)
     for (int k = 0; k < a->rank; k++) {
         if (axis_is_heads(&l->module->axis[a->axes[k]])) in &= ref_axis(r, k) == a->axes[k];
         if (l->module->axis[a->axes[k]].source != SIZE_N_K) continue;
-        in &= loop >= 0 &&
-              (r->sub[k] == expr_leaf(l->module, EXPR_INDEX, loop) || r->sub[k] == expr_leaf(l->module, EXPR_LO, loop));
+        in &= loop >= 0 && (r->sub[k] == expr_index(l->module, loop) || r->sub[k] == expr_lo(l->module, loop));
     }
     return in;
 }

@@ -192,17 +192,19 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = rounded_down(x, e->arg[k], conditions, condition);
     if (divides) { /* if x <= 0, use -x instead */
         const bool minus = expr_sign(e->arg[0], &facts) < 0;
-        const struct expr *const of = minus ? expr_make(m, EXPR_NEG, arg[0], NULL, NULL) : arg[0],
-                                 *const made = e->op == EXPR_MOD ? expr_make(m, EXPR_FLOORMOD, of, arg[1], NULL)
-                                                                 : floor_divide(m, of, arg[1]->integer);
+        const struct expr *const of = minus ? expr_neg(m, arg[0]) : arg[0], *const made = e->op == EXPR_MOD
+                                                                                              ? expr_floormod(m, of,
+                                                                                                              arg[1])
+                                                                                              : floor_divide(
+                                                                                                    m, of,
+                                                                                                    arg[1]->integer);
         if (!minus) return made;
-        if (expr_sign(expr_make(m, EXPR_NEG, e->arg[0], NULL, NULL), &facts) >= 0)
-            return expr_make(m, EXPR_NEG, made, NULL, NULL);
+        if (expr_sign(expr_neg(m, e->arg[0]), &facts) >= 0) return expr_neg(m, made);
     }
     if (e->op == EXPR_EQ || e->op == EXPR_NE) /* whether x % n is 0 does not depend on the sign of x */
         for (int k = 0; k < 2; k++)
             if (arg[k]->op == EXPR_MOD && positive(arg[k]->arg[1]) && expr_is_real(arg[1 - k], 0))
-                arg[k] = expr_make(m, EXPR_FLOORMOD, arg[k]->arg[0], arg[k]->arg[1], NULL);
+                arg[k] = expr_floormod(m, arg[k]->arg[0], arg[k]->arg[1]);
     return expr_with_args(m, e, arg);
 }
 
@@ -327,9 +329,9 @@ static int periodic_conditions(const struct positions *x, int conditions, const 
 static const struct expr *first_residue(const struct positions *x, const struct trial *t)
 {
     struct module *m = x->m;
-    const struct expr *period = expr_int(m, t->period), *column = expr_make(m, EXPR_FLOORMOD, x->key, period, NULL),
-                      *row = expr_make(m, EXPR_FLOORMOD, x->query, period, NULL), *all = expr_int(m, 1);
-    for (int k = 0; k < t->count; k++) all = expr_make(m, EXPR_AND, all, t->e[k], NULL);
+    const struct expr *period = expr_int(m, t->period), *column = expr_floormod(m, x->key, period),
+                      *row = expr_floormod(m, x->query, period), *all = expr_int(m, 1);
+    for (int k = 0; k < t->count; k++) all = expr_and(m, all, t->e[k]);
     if (expr_has(expr_replace(m, all, column, period), EXPR_INDEX)) return NULL;
     struct ranges ranges;
     region_ranges(m, expr_replace(m, all, column, x->key), (int)x->key->integer, false, &ranges);
@@ -357,7 +359,7 @@ static void find_alike(const struct positions *x, struct trial *t, const struct 
         }
         if (count < min) min = count;
     }
-    const struct expr *residue = expr_make(m, EXPR_FLOORMOD, position, expr_int(m, t->period), NULL);
+    const struct expr *residue = expr_floormod(m, position, expr_int(m, t->period));
     *out = (struct alike){t->period, run, min == run, expr_replace(m, first, x->query, residue)};
 }
 
@@ -374,11 +376,9 @@ static const struct expr *of_positions(const struct positions *x, int lane_axis,
                                        const struct expr *condition)
 {
     struct module *m = x->m;
-    const struct expr *lane = expr_leaf(m, EXPR_INDEX, lane_axis),
-                      *position = expr_make(m, EXPR_ADD, x->swapped ? x->key : lane, shift, NULL);
+    const struct expr *lane = expr_index(m, lane_axis), *position = expr_add(m, x->swapped ? x->key : lane, shift);
     if (!x->swapped) return expr_replace(m, condition, position, x->query);
-    const struct expr *free = expr_leaf(m, EXPR_LO, (int)x->key->integer),
-                      *e = expr_replace(m, condition, position, free);
+    const struct expr *free = expr_lo(m, (int)x->key->integer), *e = expr_replace(m, condition, position, free);
     if (expr_uses(e, x->key)) return expr_int(m, 1);
     return expr_replace(m, expr_replace(m, e, free, x->key), lane, x->query);
 }
@@ -388,10 +388,8 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
 {
     const bool swapped = m->axis[stream_axis].source == SIZE_N_Q;
     /* LO of the lane axis stands for the position of a lane */
-    const struct positions x = {.m = m,
-                                .query = expr_leaf(m, EXPR_LO, lane_axis),
-                                .key = expr_leaf(m, EXPR_INDEX, stream_axis),
-                                .swapped = swapped};
+    const struct positions x = {
+        .m = m, .query = expr_lo(m, lane_axis), .key = expr_index(m, stream_axis), .swapped = swapped};
     const struct expr *const shift = position_shift(m, lane_axis, stream_axis), *const in_phase = expr_of_sequence(
                                                                                     m, shift);
     const struct expr **of = arena_alloc(m->arena, (size_t)conditions * sizeof *of),
@@ -428,12 +426,11 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     out->exact = at.count == at.run && (moves || !of_query);
     /* The phase must use indices. The position of a query is its index + `in_phase`. If the stream is queries,
        `in_phase` is subtracted below. */
-    const struct expr *lane = swapped ? x.query : expr_make(m, EXPR_ADD, x.query, in_phase, NULL),
-                      *first = expr_int(m, at.first);
-    out->phase = out->with_query ? expr_make(m, EXPR_ADD, lane, first, NULL) : first;
+    const struct expr *lane = swapped ? x.query : expr_add(m, x.query, in_phase), *first = expr_int(m, at.first);
+    out->phase = out->with_query ? expr_add(m, lane, first) : first;
     if (of_query && !moves) find_alike(&x, &t, lane, &out->alike);
     if (out->alike.run * at.period >= at.run * out->alike.period) out->alike.run = 0;
     if (!swapped) return;
-    out->phase = expr_make(m, EXPR_SUB, out->phase, in_phase, NULL);
-    if (out->alike.run > 0) out->alike.phase = expr_make(m, EXPR_SUB, out->alike.phase, in_phase, NULL);
+    out->phase = expr_sub(m, out->phase, in_phase);
+    if (out->alike.run > 0) out->alike.phase = expr_sub(m, out->alike.phase, in_phase);
 }

@@ -30,7 +30,7 @@ static uint32_t operands_of_points(const struct module *m, const struct value *v
     const uint32_t points = value_axes(v) & axes_of_sequences(m);
     uint32_t bits = 0;
     for (int k = 0; k < v->operands; k++)
-        if (!(points & ~ref_axes(&v->operand[k]))) bits |= UINT32_C(1) << k;
+        if (!(points & ~ref_axes(&v->operand[k]))) bits |= AXIS(k);
     return bits;
 }
 

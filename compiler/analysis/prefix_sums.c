@@ -82,7 +82,7 @@ bool prefix_terms_move(const struct graph *g)
         const struct value *const terms = &g->value[found.terms];
         for (int k = 0; k < terms->rank; k++)
             if (axis_is_sequence(&g->module->axis[terms->axes[k]]))
-                move &= !expr_uses(terms->expr, expr_leaf(g->module, EXPR_INDEX, terms->axes[k]));
+                move &= !expr_uses(terms->expr, expr_index(g->module, terms->axes[k]));
     }
     return move;
 }

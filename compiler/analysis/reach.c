@@ -16,8 +16,7 @@ static bool at_most(struct module *m, const struct expr *a, const struct expr *b
     int64_t difference;
     const struct expr *ends = a->arg[0];
     if (a->op == EXPR_ADD && (ends->op == EXPR_MIN || ends->op == EXPR_MAX)) /* min(x, y) + c = min(x + c, y + c) */
-        a = expr_make(m, ends->op, expr_make(m, EXPR_ADD, ends->arg[0], a->arg[1], NULL),
-                      expr_make(m, EXPR_ADD, ends->arg[1], a->arg[1], NULL), NULL);
+        a = expr_make(m, ends->op, expr_add(m, ends->arg[0], a->arg[1]), expr_add(m, ends->arg[1], a->arg[1]), NULL);
     if (a->op == EXPR_MIN) return at_most(m, a->arg[0], b) || at_most(m, a->arg[1], b);
     if (a->op == EXPR_MAX) return at_most(m, a->arg[0], b) && at_most(m, a->arg[1], b);
     if (a->op == EXPR_SELECT)
@@ -30,8 +29,8 @@ bool looks_ahead(const struct graph *g)
     struct module *const m = g->module;
     struct roles roles;
     if (roles_of(g, 0, &roles)) return true;
-    const struct expr *const from = expr_leaf(m, EXPR_LO, roles.lane), *const to = expr_leaf(m, EXPR_HI, roles.lane),
-                             *const own = expr_make(m, EXPR_ADD, from, expr_int(m, 1), NULL);
+    const struct expr *const from = expr_lo(m, roles.lane), *const to = expr_hi(m, roles.lane),
+                             *const own = expr_add(m, from, expr_int(m, 1));
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
         if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
@@ -45,7 +44,7 @@ bool looks_ahead(const struct graph *g)
         struct ranges seen;
         region_ranges(m, value->where, roles.stream, false, &seen);
         const struct expr *const start = expr_of_sequence(m, expr_query_start(m, roles.lane, roles.stream)),
-                                 *const end = expr_make(m, EXPR_ADD, own, start, NULL);
+                                 *const end = expr_add(m, own, start);
         for (int k = 0; k < seen.count; k++) {
             const struct expr *const upto = seen.range[k].to;
             if (upto && upto->op == EXPR_INT && upto->integer <= 0) continue; /* no key */
@@ -114,8 +113,8 @@ bool depends_on_length(const struct graph *g)
     struct module *const m = g->module;
     struct roles roles;
     if (roles_of(g, 0, &roles)) return true;
-    struct in_state x = {m, expr_leaf(m, EXPR_INDEX, roles.lane), expr_query_position(m, roles.lane, roles.stream),
-                         expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, roles.stream), expr_int(m, 1), NULL)};
+    struct in_state x = {m, expr_index(m, roles.lane), expr_query_position(m, roles.lane, roles.stream),
+                         expr_sub(m, expr_size(m, roles.stream), expr_int(m, 1))};
     for (const struct value *v = g->value; v < g->value + g->values; v++) {
         for (int k = 0; k < v->operands; k++)
             for (int s = 0; s < v->operand[k].rank; s++)

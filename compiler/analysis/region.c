@@ -97,7 +97,7 @@ static bool absorbs_conditional(const struct solver *s, struct piece *p, const s
     struct module *m = s->m;
     if (!p->when == !q->when || p->drawn || q->drawn || (p->from != q->from && p->to != q->to)) return false;
     const struct piece *always = p->when ? q : p, *sometimes = p->when ? p : q;
-    const struct expr *zero = expr_int(m, 0), *size = expr_leaf(m, EXPR_SIZE, s->axis), *end, *both;
+    const struct expr *zero = expr_int(m, 0), *size = expr_size(m, s->axis), *end, *both;
     struct piece made = *always;
     if (p->to == q->to) {
         end = always->from ? always->from : zero;
@@ -107,7 +107,7 @@ static bool absorbs_conditional(const struct solver *s, struct piece *p, const s
         both = sometimes->to ? outer(s, EXPR_MAX, end, sometimes->to) : size;
     }
     if (!both || sometimes->when->size > MAX_OPERATIONS) return false;
-    *(p->to == q->to ? &made.from : &made.to) = expr_make(m, EXPR_SELECT, sometimes->when, both, end);
+    *(p->to == q->to ? &made.from : &made.to) = expr_select(m, sometimes->when, both, end);
     *p = made;
     return true;
 }
@@ -223,8 +223,7 @@ static bool bound_terms(const struct solver *s, struct form *f)
         const struct expr *end = expr_extreme(s->m, e, (times > 0) != s->every);
         if (!end || end->op != EXPR_INT) return false;
         f->term[k] = f->term[--f->terms];
-        f->remainder = expr_make(s->m, EXPR_ADD, f->remainder,
-                                 expr_make(s->m, EXPR_MUL, end, expr_int(s->m, times), NULL), NULL);
+        f->remainder = expr_add(s->m, f->remainder, expr_mul(s->m, end, expr_int(s->m, times)));
     }
     return true;
 }
@@ -241,10 +240,8 @@ static struct set past_quotient(const struct solver *s, const struct expr *quoti
     struct module *m = s->m;
     const int64_t by = quotient->arg[1]->integer;
     const struct expr *zero = expr_int(m, 0), *remainder = expr_int(m, by - 1),
-                      *other = at_least ? expr_make(m, EXPR_LE, bound, zero, NULL)
-                                        : expr_make(m, EXPR_LE, zero, bound, NULL),
-                      *end = expr_make(m, EXPR_MUL, bound, expr_int(m, by), NULL),
-                      *more = expr_make(m, EXPR_SELECT, other, remainder, zero);
+                      *other = at_least ? expr_le(m, bound, zero) : expr_le(m, zero, bound),
+                      *end = expr_mul(m, bound, expr_int(m, by)), *more = expr_select(m, other, remainder, zero);
     struct form f = {.remainder = zero};
     const bool fits = form_add(m, &f, quotient->arg[0], at_least ? 1 : -1) && form_add(m, &f, end, at_least ? -1 : 1) &&
                       form_add(m, &f, more, 1);
@@ -260,12 +257,12 @@ static struct set past_index(const struct solver *s, struct form f)
     const struct expr *bound = form_extreme(m, &f, weight > 0 ? -1 : 1, (weight > 0) == s->every);
     if (!bound) return unknown(s);
     struct set made = {.pieces = 1};
-    if (weight > 1) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, weight - 1), NULL);
+    if (weight > 1) bound = expr_add(m, bound, expr_int(m, weight - 1));
     if (weight > 1 || weight < -1) bound = floor_divide(m, bound, weight > 0 ? weight : -weight);
     if (weight > 0)
         made.piece[0].from = bound;
     else
-        made.piece[0].to = expr_make(m, EXPR_ADD, bound, expr_int(m, 1), NULL);
+        made.piece[0].to = expr_add(m, bound, expr_int(m, 1));
     return made;
 }
 
@@ -281,13 +278,13 @@ static struct set past_term(const struct solver *s, struct form f, int over)
     if (times > 1 || times < -1 || !down) {
         const struct expr *bound = form_extreme(m, &f, times > 0 ? -1 : 1, (times > 0) == s->every);
         if (!bound) return unknown(s);
-        if (times > 0) bound = expr_make(m, EXPR_ADD, bound, expr_int(m, times - 1), NULL);
+        if (times > 0) bound = expr_add(m, bound, expr_int(m, times - 1));
         bound = floor_divide(m, bound, times > 0 ? times : -times);
         if (!down) return past_quotient(s, quotient, bound, times > 0);
-        f = (struct form){.remainder = times > 0 ? expr_make(m, EXPR_NEG, bound, NULL, NULL) : bound};
+        f = (struct form){.remainder = times > 0 ? expr_neg(m, bound) : bound};
     }
     if (!form_scale(m, &f, by)) return unknown(s);
-    if (times < 0) f.remainder = expr_make(m, EXPR_ADD, f.remainder, expr_int(m, by - 1), NULL);
+    if (times < 0) f.remainder = expr_add(m, f.remainder, expr_int(m, by - 1));
     return form_add(m, &f, x, times > 0 ? 1 : -1) ? not_below_0(s, f) : unknown(s);
 }
 
@@ -302,7 +299,7 @@ static struct set not_below_0(const struct solver *s, struct form f)
     if (parts > 1) return unknown(s);
     if (parts == 1) return over < 0 ? past_index(s, f) : past_term(s, f, over);
     const struct expr *max = form_extreme(m, &f, 1, !s->every);
-    return max ? under(expr_make(m, EXPR_LE, expr_int(m, 0), max, NULL)) : unknown(s);
+    return max ? under(expr_le(m, expr_int(m, 0), max)) : unknown(s);
 }
 
 /* Returns the indices with less <= more, or with less < more if `strict`. */
@@ -341,13 +338,11 @@ static enum answer is_choice(void *of, const struct expr *e)
     if (e->op == EXPR_SELECT)
         *x = (struct choice){x->s, a, b, e->arg[2]};
     else if (e->op == EXPR_MIN || e->op == EXPR_MAX)
-        *x = (struct choice){x->s, expr_make(m, EXPR_LE, a, b, NULL), e->op == EXPR_MIN ? a : b,
-                             e->op == EXPR_MIN ? b : a};
+        *x = (struct choice){x->s, expr_le(m, a, b), e->op == EXPR_MIN ? a : b, e->op == EXPR_MIN ? b : a};
     else if (e->op == EXPR_DIV && a->op == EXPR_MAX && a->arg[1] == zero && b->op == EXPR_INT && b->integer > 0)
-        *x = (struct choice){x->s, expr_make(m, EXPR_LE, zero, a->arg[0], NULL), floor_divide(m, a->arg[0], b->integer),
-                             zero};
+        *x = (struct choice){x->s, expr_le(m, zero, a->arg[0]), floor_divide(m, a->arg[0], b->integer), zero};
     else if (e->op == EXPR_ABS)
-        *x = (struct choice){x->s, expr_make(m, EXPR_LE, zero, a, NULL), a, expr_make(m, EXPR_NEG, a, NULL, NULL)};
+        *x = (struct choice){x->s, expr_le(m, zero, a), a, expr_neg(m, a)};
     else if (e->type == TYPE_BOOL)
         *x = (struct choice){x->s, e, expr_int(m, 1), zero};
     else
@@ -381,7 +376,7 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
     if (a->type == TYPE_REAL || b->type == TYPE_REAL) return unknown(s);
     /* The replacement of a choice can make a divisor 0. A SELECT excludes this case. */
     if (divides_by_zero(e)) return nothing();
-    bool ends = s->axis < 0 || expr_ids_along(e, UINT32_C(1) << s->axis);
+    bool ends = s->axis < 0 || expr_ids_along(e, AXIS(s->axis));
     for (int k = 0; k < 2 && !choice && !ends; k++) choice = expr_find(e->arg[k], is_choice, &found);
     if (choice) {
         if (s->splits == DEEPEST_SPLIT) return unknown(s);
@@ -407,13 +402,12 @@ static struct set solve_comparison(struct solver *s, const struct expr *e, bool 
 static struct set listed_in_ranges(const struct solver *s, const struct expr *e)
 {
     struct module *const m = s->m;
-    const struct expr *const one = expr_int(m, 1), *const row = expr_make(m, EXPR_ADD, e->arg[2], e->arg[0], NULL),
-                             *end[2][2];
+    const struct expr *const one = expr_int(m, 1), *const row = expr_add(m, e->arg[2], e->arg[0]), *end[2][2];
     for (int k = 0; k < 2; k++)
         for (int largest = 0; largest < 2; largest++) {
             const struct expr *const extreme = expr_extreme(m, k ? e->arg[1] : row, largest);
             if (!extreme) return unknown(s);
-            end[k][largest] = largest ? expr_make(m, EXPR_ADD, extreme, one, NULL) : extreme;
+            end[k][largest] = largest ? expr_add(m, extreme, one) : extreme;
         }
     return under(expr_id(m, EXPR_ANY_ID, e->draw->name, expr_make(m, EXPR_RANGE, end[0][0], end[0][1], NULL), end[1][0],
                          end[1][1]));
@@ -438,9 +432,9 @@ static struct set solve(struct solver *s, const struct expr *e, bool negated)
         const struct expr *x;
         int64_t by;
         if (s->axis < 0) return negated || s->every || !e->draw->name ? unknown(s) : listed_in_ranges(s, e);
-        uint32_t own = UINT32_C(1) << s->axis;
-        bool numbers_blocks = b == expr_leaf(s->m, EXPR_INDEX, s->axis) ||
-                              (floor_quotient(s->m, b, &x, &by) && x == expr_leaf(s->m, EXPR_INDEX, s->axis));
+        uint32_t own = AXIS(s->axis);
+        bool numbers_blocks = b == expr_index(s->m, s->axis) ||
+                              (floor_quotient(s->m, b, &x, &by) && x == expr_index(s->m, s->axis));
         if (negated || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own) return unknown(s);
         return (struct set){.pieces = 1, .piece = {{.drawn = e}}};
     }
@@ -454,10 +448,10 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
     struct solver s = {.m = m, .axis = axis, .every = every};
     struct set set = solve(&s, region, false);
     *out = (struct ranges){.count = set.pieces};
-    const struct expr *zero = expr_int(m, 0), *size = expr_leaf(m, EXPR_SIZE, axis);
+    const struct expr *zero = expr_int(m, 0), *size = expr_size(m, axis);
     for (int k = 0; k < set.pieces; k++) {
         const struct piece *p = &set.piece[k];
-        const struct expr *to = p->when ? expr_make(m, EXPR_SELECT, p->when, p->to ? p->to : size, zero) : p->to;
+        const struct expr *to = p->when ? expr_select(m, p->when, p->to ? p->to : size, zero) : p->to;
         out->range[k] = (struct range){p->from, to, p->drawn};
     }
 }
@@ -466,10 +460,8 @@ void region_ranges(struct module *m, const struct expr *region, int axis, bool e
    handles the other conditions. */
 static const struct expr *with_ids(const struct solver *s, const struct expr *region)
 {
-    if (region->op == EXPR_AND)
-        return expr_make(s->m, EXPR_AND, with_ids(s, region->arg[0]), with_ids(s, region->arg[1]), NULL);
-    return expr_ids_along(region, UINT32_C(1) << s->axis) || expr_lists_along(region, s->axis) ? region
-                                                                                               : expr_int(s->m, 1);
+    if (region->op == EXPR_AND) return expr_and(s->m, with_ids(s, region->arg[0]), with_ids(s, region->arg[1]));
+    return expr_ids_along(region, AXIS(s->axis)) || expr_lists_along(region, s->axis) ? region : expr_int(s->m, 1);
 }
 
 const struct expr *region_reached(struct module *m, const struct expr *region, int axis)

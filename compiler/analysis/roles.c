@@ -29,7 +29,7 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
         if (g->module->axis[axis].source == SIZE_UNITS)
             out->slices = axis;
         else if (run_time(g, axis))
-            out->rows |= UINT32_C(1) << axis;
+            out->rows |= AXIS(axis);
         if (!axis_is_sequence(&g->module->axis[axis])) continue;
         out->outer_only |= out->lane >= 0;
         out->stream = out->lane;
@@ -37,7 +37,7 @@ static void find_rows(const struct graph *g, const struct value *result, struct 
     }
     for (int a = 0; a < g->module->axes && out->slices >= 0; a++) {
         if (!(expr_axes(result->where) >> a & 1) || !run_time(g, a) || a == out->slices) continue;
-        out->rows |= UINT32_C(1) << a;
+        out->rows |= AXIS(a);
         if (axis_is_sequence(&g->module->axis[a])) out->lane = a;
     }
 }
@@ -50,7 +50,7 @@ static void find_equations(const struct graph *g, const struct value *result, st
     if (result->op != GRAPH_SOLVE || result->operands > SOLVE_FEATURES ||
         !graph_solve_axes(g->module, result, &along, &out->lane))
         return;
-    out->rows = (out->rows & ~(UINT32_C(1) << along)) | UINT32_C(1) << out->lane;
+    out->rows = (out->rows & ~AXIS(along)) | AXIS(out->lane);
 }
 
 /* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
@@ -74,13 +74,13 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     for (int v = 0; v < g->values; v++) {
         struct prefix_sum sum;
         uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
-        if (of_equations >= 0) axes &= ~(UINT32_C(1) << of_equations);
+        if (of_equations >= 0) axes &= ~AXIS(of_equations);
         for (int axis = 0; axes >> axis; axis++) {
             if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||
                 g->module->axis[axis].source == SIZE_UNITS)
                 continue;
             if (!axis_is_chunks(&g->module->axis[axis]) && !axis_is_sequence(&g->module->axis[axis])) {
-                out->outer |= UINT32_C(1) << axis;
+                out->outer |= AXIS(axis);
                 continue;
             }
             int *role = axis_is_chunks(&g->module->axis[axis]) ? &out->chunk : &out->stream;
@@ -96,19 +96,19 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
 struct row_slices slices_of_rows(struct module *m, uint32_t axes, int lane, int slices, enum expr_op leaf)
 {
     const struct expr *step = expr_int(m, ROWS_AT_A_TIME), *before = expr_int(m, 0), *all = expr_int(m, 1);
-    const struct expr *tiles = expr_leaf(m, EXPR_SIZE, lane), *count = expr_leaf(m, EXPR_SIZE, slices);
+    const struct expr *tiles = expr_size(m, lane), *count = expr_size(m, slices);
     for (int a = 0; a < m->axes; a++) {
         if (!(axes >> a & 1) || a == lane) continue;
-        const struct expr *size = expr_leaf(m, EXPR_SIZE, a);
-        before = expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, before, size, NULL), expr_leaf(m, leaf, a), NULL);
-        all = expr_make(m, EXPR_MUL, all, size, NULL);
+        const struct expr *size = expr_size(m, a);
+        before = expr_add(m, expr_mul(m, before, size), expr_leaf(m, leaf, a));
+        all = expr_mul(m, all, size);
     }
     const struct expr *less = expr_int(m, ROWS_AT_A_TIME - 1);
-    tiles = expr_make(m, EXPR_DIV, expr_make(m, EXPR_ADD, tiles, less, NULL), step, NULL);
-    all = expr_make(m, EXPR_MUL, all, tiles, NULL);
-    all = expr_make(m, EXPR_ADD, all, expr_make(m, EXPR_SUB, count, expr_int(m, 1), NULL), NULL);
-    const struct expr *length = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, all, count, NULL), step, NULL);
-    before = expr_make(m, EXPR_MUL, expr_make(m, EXPR_MUL, before, tiles, NULL), step, NULL);
+    tiles = expr_div(m, expr_add(m, tiles, less), step);
+    all = expr_mul(m, all, tiles);
+    all = expr_add(m, all, expr_sub(m, count, expr_int(m, 1)));
+    const struct expr *length = expr_mul(m, expr_div(m, all, count), step);
+    before = expr_mul(m, expr_mul(m, before, tiles), step);
     return (struct row_slices){before, length};
 }
 
@@ -192,7 +192,7 @@ int chunk_direction(const struct graph *g, int output)
         if ((value->op != GRAPH_CONTRACT && value->op != GRAPH_REDUCE) || !value->where) continue;
         for (int k = 0; k < value->rank; k++)
             if (axis_is_chunks(&g->module->axis[value->axes[k]]))
-                direction = value->where->arg[0] == expr_leaf(g->module, EXPR_INDEX, value->axes[k]) ? -1 : 1;
+                direction = value->where->arg[0] == expr_index(g->module, value->axes[k]) ? -1 : 1;
     }
     return direction;
 }

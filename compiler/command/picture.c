@@ -64,10 +64,8 @@ static void move_queries(struct graph *g, int64_t step)
         if (m->axis[a].source == SIZE_N_K) keys = a;
     }
     if (queries < 0 || keys < 0) return;
-    const struct expr *const start = expr_query_start(m, queries, keys), *const to = expr_make(
-                                                                             m, EXPR_MUL,
-                                                                             expr_leaf(m, EXPR_INDEX, queries),
-                                                                             expr_int(m, step - 1), NULL);
+    const struct expr *const start = expr_query_start(m, queries, keys), *const to = expr_mul(m, expr_index(m, queries),
+                                                                                              expr_int(m, step - 1));
     for (int v = 0; v < g->values; v++) {
         struct value *const x = &g->value[v];
         if (x->where) x->where = expr_replace(m, x->where, start, to);

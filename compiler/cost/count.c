@@ -131,12 +131,12 @@ static void need(struct counter *x, int v, const struct expr *where)
 {
     const struct expr *before = x->needed[v];
     if (!of_pairs(x, &x->g->value[v])) where = expr_int(x->m, 1);
-    x->needed[v] = before ? expr_make(x->m, EXPR_OR, before, where, NULL) : where;
+    x->needed[v] = before ? expr_or(x->m, before, where) : where;
 }
 
 static const struct expr *both(const struct counter *x, const struct expr *a, const struct expr *b)
 {
-    return expr_make(x->m, EXPR_AND, a, b, NULL);
+    return expr_and(x->m, a, b);
 }
 
 /* Adds `where` to the regions of the operands of e. If the condition of a SELECT has no operand, each branch needs
@@ -149,7 +149,7 @@ static void need_operands(struct counter *x, const struct value *v, const struct
         w.skip = w.e->op == EXPR_SELECT && !expr_has(arg[0], EXPR_OPERAND) && arg[0]->type == TYPE_BOOL;
         if (!w.skip) continue;
         need_operands(x, v, arg[1], both(x, where, arg[0]));
-        need_operands(x, v, arg[2], both(x, where, expr_make(x->m, EXPR_NOT, arg[0], NULL, NULL)));
+        need_operands(x, v, arg[2], both(x, where, expr_not(x->m, arg[0])));
     }
 }
 
@@ -309,8 +309,7 @@ static bool ids_are_plain(const struct counter *x, const struct expr *e)
     bool plain = true;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         w.skip = w.e->op == EXPR_ID;
-        plain &= !w.skip || w.e->arg[1] == expr_leaf(x->m, EXPR_INDEX, x->key) ||
-                 !(expr_axes(w.e->arg[1]) >> x->key & 1);
+        plain &= !w.skip || w.e->arg[1] == expr_index(x->m, x->key) || !(expr_axes(w.e->arg[1]) >> x->key & 1);
     }
     return plain;
 }

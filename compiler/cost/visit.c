@@ -287,7 +287,7 @@ static uint32_t axes_named(const struct expr *e)
     uint32_t axes = 0;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         const enum expr_op op = w.e->op;
-        if (op == EXPR_INDEX || op == EXPR_LO || op == EXPR_HI) axes |= UINT32_C(1) << w.e->integer;
+        if (op == EXPR_INDEX || op == EXPR_LO || op == EXPR_HI) axes |= AXIS(w.e->integer);
         /* The first argument of these operations is a sequence. All sequences are alike here. */
         w.skip = op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_START;
         if (w.skip) axes |= axes_named(w.e->arg[1]) | axes_named(w.e->arg[2]);
@@ -321,7 +321,7 @@ static uint32_t conditions_name(const struct stmt *s)
     uint32_t axes = 0;
     struct stmts w = {.list = (struct stmt *)s};
     while ((s = stmts_next(&w))) {
-        if (s->op == LOOPS_IF) axes |= axes_named(s->where) | ranges_name(s) | (s->ranges ? UINT32_C(1) << s->axis : 0);
+        if (s->op == LOOPS_IF) axes |= axes_named(s->where) | ranges_name(s) | (s->ranges ? AXIS(s->axis) : 0);
         if (sums_decayed(s)) axes |= axes_named(s->where);
     }
     return axes;

@@ -182,7 +182,7 @@ static struct ref with_row_before(const struct emitter *x, struct ref r)
     const enum prefix_array found = a->kind == ARRAY_PARAM ? prefix_array_find(a->name) : PREFIX_ARRAYS;
     for (int k = 0; k < r.rank && (found == PREFIX_OF_CHUNK || found == PREFIX_OF_CHUNK_LOW); k++)
         if (r.sub[k]->op == EXPR_MAX && r.sub[k]->arg[1] == expr_int(x->m, 0))
-            r.sub[k] = expr_make(x->m, EXPR_MAX, r.sub[k]->arg[0], expr_int(x->m, -1), NULL);
+            r.sub[k] = expr_max(x->m, r.sub[k]->arg[0], expr_int(x->m, -1));
     return r;
 }
 
@@ -215,7 +215,7 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
         if (r->sub[k]->op == EXPR_INT && r->sub[k]->integer == 0) continue;
         struct ref along = *r; /* For `along`, stride_along returns the array's stride along axis k. */
-        along.sub[k] = expr_leaf(x->m, EXPR_INDEX, a->axes[k]);
+        along.sub[k] = expr_index(x->m, a->axes[k]);
         const struct step stride = stride_along(x, &along, a->axes[k]);
         int axis = ref_axis(r, k);
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
@@ -308,7 +308,7 @@ static const char *whole_corner(struct emitter *x, const struct stmt *s, const s
         if (!moves) continue;
         bool counted = a->kind == ARRAY_TILE || axis_is_counted(&x->m->axis[a->axes[k]]);
         if (x->cut[axis] && !emit_part(x, a, k)) counted = false;
-        first.sub[k] = counted ? expr_int(x->m, 0) : expr_leaf(x->m, EXPR_LO, axis);
+        first.sub[k] = counted ? expr_int(x->m, 0) : expr_lo(x->m, axis);
     }
     /* Element 0 of a tile is the first element of the current range. */
     if (a->kind == ARRAY_TILE) {

@@ -141,8 +141,7 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     struct ref second = *from;
     for (int k = 0; k < second.rank; k++)
         if (ref_axis(from, k) == over)
-            second.sub[k] = expr_make(x->m, EXPR_ADD, second.sub[k],
-                                      expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1), NULL);
+            second.sub[k] = expr_add(x->m, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1));
     const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l),
                *one = emit_address(x, from), *two = emit_address(x, &second);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);

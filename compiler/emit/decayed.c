@@ -65,9 +65,8 @@ bool emit_decayed(struct emitter *x, const struct stmt *s)
     const char *const size = "int64_t ", *const numbers = arena_printf(arena, "const %s *", x->real),
                       *const real = arena_printf(arena, "const %s ", x->real);
     /* the key of the first query, counted from the first key of the tile */
-    const struct expr *const first = expr_make(
-        m, EXPR_SUB, expr_replace(m, d->last, expr_leaf(m, EXPR_INDEX, query), expr_leaf(m, EXPR_LO, query)),
-        expr_leaf(m, EXPR_LO, key), NULL);
+    const struct expr *const first = expr_sub(m, expr_replace(m, d->last, expr_index(m, query), expr_lo(m, query)),
+                                              expr_lo(m, key));
     const struct product_argument argument[] = {
         {"lanes", size, emit_range(x, query)},
         {"rows", size, emit_range(x, key)},

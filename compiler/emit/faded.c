@@ -28,10 +28,8 @@ void emit_faded(struct emitter *x, const struct stmt *dot)
         struct module *const m = x->m;
         struct ref own = dot->operand[0];
         const struct expr *const start = expr_query_start(m, queries, keys),
-                                 *const first = expr_make(
-                                     m, EXPR_MAX, expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_LO, queries), start, NULL),
-                                     expr_int(m, 0), NULL),
-                                 *const end = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_HI, queries), start, NULL);
+                                 *const first = expr_max(m, expr_add(m, expr_lo(m, queries), start), expr_int(m, 0)),
+                                 *const end = expr_add(m, expr_hi(m, queries), start);
         before = arena_printf(arena, "%s <= n_k && ", emit_integer_text(x, end, false)); /* else some have no own key */
         for (int k = 0; k < own.rank; k++) {
             const int axis = ref_axis(&own, k);
@@ -39,8 +37,7 @@ void emit_faded(struct emitter *x, const struct stmt *dot)
             if (axis == dot->axis) own.sub[k] = expr_int(m, 0);
         }
         other = arena_printf(arena, "(%s + max_norm_of_rows(%s, %s, %s, %lld))", norm[0], emit_address(x, &own),
-                             emit_integer(x, expr_make(m, EXPR_SUB, end, first, NULL)),
-                             emit_step(x, &dot->operand[0], keys), elements);
+                             emit_integer(x, expr_sub(m, end, first)), emit_step(x, &dot->operand[0], keys), elements);
     }
     emit_line(x, "/* skips the tile if the decay makes all its weights too small to change a sum */");
     emit_line(x, "const double %s = max_gap(%s, %s, %.17g)%s;", gap, numbers(x, dot, &faded->of_query, queries),

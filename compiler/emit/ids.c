@@ -8,7 +8,7 @@ static uint32_t range_axes(const struct expr *e)
 {
     uint32_t axes = 0;
     for (struct exprs w = {.of = e}; exprs_next(&w);)
-        axes |= w.e->op == EXPR_LO || w.e->op == EXPR_HI ? UINT32_C(1) << w.e->integer : 0;
+        axes |= w.e->op == EXPR_LO || w.e->op == EXPR_HI ? AXIS(w.e->integer) : 0;
     return axes;
 }
 
@@ -16,7 +16,7 @@ uint32_t emit_loop_axes(const struct stmt *list)
 {
     uint32_t axes = 0;
     struct stmts w = {.list = (struct stmt *)list};
-    for (const struct stmt *s; (s = stmts_next(&w));) axes |= s->op == LOOPS_FOR ? UINT32_C(1) << s->axis : 0;
+    for (const struct stmt *s; (s = stmts_next(&w));) axes |= s->op == LOOPS_FOR ? AXIS(s->axis) : 0;
     return axes;
 }
 

@@ -131,7 +131,7 @@ static const struct expr *own_row(const struct emitter *x, const struct expr *e,
     const struct array *const a = emit_ids_array(x, e);
     if (!emit_starts_at_sequence(x, a)) return row;
     const bool own = (row->op == EXPR_INDEX || row->op == EXPR_LO) && row->integer == a->axes[0];
-    return own ? expr_int(x->m, 0) : expr_make(x->m, EXPR_SUB, row, expr_leaf(x->m, EXPR_INDEX, a->axes[0]), NULL);
+    return own ? expr_int(x->m, 0) : expr_sub(x->m, row, expr_index(x->m, a->axes[0]));
 }
 
 const struct expr *emit_row(const struct emitter *x, const struct expr *e)
@@ -459,8 +459,8 @@ static const struct expr *settled(struct emitter *x, const struct expr *e)
     if (e->op == EXPR_LO || e->op == EXPR_HI) {
         const int axis = (int)e->integer;
         if (ranged(x, axis) || x->m->axis[axis].source == SIZE_ROWS) return e;
-        const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, axis);
-        return e->op == EXPR_LO ? index : expr_make(x->m, EXPR_ADD, index, expr_int(x->m, 1), NULL);
+        const struct expr *const index = expr_index(x->m, axis);
+        return e->op == EXPR_LO ? index : expr_add(x->m, index, expr_int(x->m, 1));
     }
     if (expr_is_of_ids(e->op) || e->op == EXPR_DRAWN || e->op == EXPR_START) return e;
     const struct expr *arg[3] = {NULL, NULL, NULL};
@@ -622,8 +622,7 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     const int table = emit_table_of(x, e);
     const bool one = known_difference(x->m, end, first, &rows) && rows == 1;
     if (emit_strided(x, emit_ids_array(x, e)) && (one || table < 0))
-        return ids_of_box(x, emit_ids_array(x, e), first, expr_make(x->m, EXPR_SUB, end, expr_int(x->m, 1), NULL), from,
-                          to);
+        return ids_of_box(x, emit_ids_array(x, e), first, expr_sub(x->m, end, expr_int(x->m, 1)), from, to);
     if (one) return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
     if (table >= 0)
         return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,

@@ -85,7 +85,7 @@ static struct ref compensation_of(const struct assign *a)
 /* Records that operand o has the value `made`, and removes terms with its old value. */
 static void renew(struct nest *n, int o, const char *made)
 {
-    const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
+    const struct expr *leaf = expr_operand(n->x->m, o);
     n->fresh[o] = made;
     for (int id = 0; id < n->exprs; id++)
         if (n->seen[id] && expr_uses(n->seen[id], leaf)) n->seen[id] = NULL;
@@ -206,7 +206,7 @@ static bool whole_in_rows(const struct nest *n, int vectors)
 static bool has_scalars(const struct nest *n, const struct expr *e)
 {
     for (int o = 0; o < n->s->operands; o++) {
-        const struct expr *leaf = expr_leaf(n->x->m, EXPR_OPERAND, o);
+        const struct expr *leaf = expr_operand(n->x->m, o);
         if (expr_uses(e, leaf) && n->s->operand[o].rank > 0 && !scalar_depends(n, leaf, n->lane)) return true;
     }
     return false;
@@ -230,10 +230,10 @@ static int vectors_at_a_time(const struct nest *n, int outer)
     for (int k = 0; k < s->assigns; k++) {
         const struct assign *a = &s->assign[k];
         if (x->l->array[a->to.of].kind != ARRAY_TILE || ref_axis(&a->to, a->to.rank - 1) != n->lane) return 1;
-        if (scalar_depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_leaf(x->m, EXPR_INDEX, n->lane))) return 1;
+        if (scalar_depends(n, a->expr, n->lane) && expr_uses(a->expr, expr_index(x->m, n->lane))) return 1;
         if (expr_takes(a->expr, EFFORT_FUNCTION)) return 1;
         for (int o = 0; o < s->operands; o++) {
-            const struct expr *leaf = expr_leaf(x->m, EXPR_OPERAND, o);
+            const struct expr *leaf = expr_operand(x->m, o);
             if (expr_uses(a->expr, leaf) && scalar_level_of(n, leaf) == LEVEL_LANE) return 1;
         }
     }
@@ -351,7 +351,7 @@ static bool used_later(const struct nest *n, int k)
     for (int later = k + 1; later < s->assigns; later++)
         for (int o = 0; o < s->operands; o++)
             if (ref_equal(&s->operand[o], &s->assign[k].to) &&
-                expr_uses(s->assign[later].expr, expr_leaf(n->x->m, EXPR_OPERAND, o)))
+                expr_uses(s->assign[later].expr, expr_operand(n->x->m, o)))
                 return true;
     return false;
 }

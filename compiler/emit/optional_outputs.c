@@ -87,7 +87,7 @@ static void walk(struct walk *w, const struct stmt *s)
         if (x->l->array[a->to.of].kind == ARRAY_OUTPUT) outputs[a->to.of] = 1;
         if (replaces(x, a)) memset(to, 0, w->arrays);
         for (int o = 0; o < s->operands; o++)
-            if (s->op != LOOPS_MAP || expr_uses(a->expr, expr_leaf(x->m, EXPR_OPERAND, o)))
+            if (s->op != LOOPS_MAP || expr_uses(a->expr, expr_operand(x->m, o)))
                 (void)join(w->by + (size_t)s->operand[o].of * w->arrays, outputs, w->arrays);
         if (a->compensation) (void)join(w->by + (size_t)(a->compensation - 1) * w->arrays, outputs, w->arrays);
         (void)join(own->outputs, outputs, w->arrays);

@@ -37,7 +37,7 @@ bool emit_reads_keys(const struct emitter *x, const struct stmt *s, int array)
     struct stmts w = {.list = &alone};
     bool reads = false;
     alone.next = NULL;
-    for (int k = 0; k < x->m->axes && a->by_name; k++) keys |= x->m->axis[k].source == SIZE_N_K ? UINT32_C(1) << k : 0;
+    for (int k = 0; k < x->m->axes && a->by_name; k++) keys |= x->m->axis[k].source == SIZE_N_K ? AXIS(k) : 0;
     for (const struct stmt *t; (t = stmts_next(&w));) {
         for (int k = 0; k < t->operands; k++) {
             const struct ref *const r = &t->operand[k];

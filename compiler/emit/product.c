@@ -244,13 +244,12 @@ static void emit_kept(struct emitter *x, const struct stmt *s, const struct prod
 static const char *steps_of_first_row(struct emitter *x, const struct stmt *s)
 {
     struct module *const m = x->m;
-    const struct expr *const row = expr_leaf(m, EXPR_INDEX, s->axes[0]), *const last = s->where->arg[1];
-    if (s->where->op != EXPR_LE || s->where->arg[0] != expr_leaf(m, EXPR_INDEX, s->axis)) return NULL;
-    const uint32_t varies = UINT32_C(1) << s->axes[0] | UINT32_C(1) << s->axes[1] | UINT32_C(1) << s->axis;
+    const struct expr *const row = expr_index(m, s->axes[0]), *const last = s->where->arg[1];
+    if (s->where->op != EXPR_LE || s->where->arg[0] != expr_index(m, s->axis)) return NULL;
+    const uint32_t varies = UINT32_C(1) << s->axes[0] | UINT32_C(1) << s->axes[1] | AXIS(s->axis);
     if (last != row && (last->op != EXPR_ADD || last->arg[0] != row || expr_axes(last->arg[1]) & varies)) return NULL;
-    const struct expr *const first = expr_replace(m, last, row, expr_leaf(m, EXPR_LO, s->axes[0]));
-    return emit_integer(x, expr_make(m, EXPR_ADD, expr_make(m, EXPR_SUB, first, expr_leaf(m, EXPR_LO, s->axis), NULL),
-                                     expr_int(m, 1), NULL));
+    const struct expr *const first = expr_replace(m, last, row, expr_lo(m, s->axes[0]));
+    return emit_integer(x, expr_add(m, expr_sub(m, first, expr_lo(m, s->axis)), expr_int(m, 1)));
 }
 
 /* Like emit_over_region, but the lanes are rows of weights and values. If `fetched`, the values are prefetched. */

@@ -27,7 +27,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 {
     struct drawn_list list = {0};
     draw_lists(loop, &list);
-    uint32_t moving = (inside ? 0 : UINT32_C(1) << loop->axis) | emit_loop_axes(loop->body);
+    uint32_t moving = (inside ? 0 : AXIS(loop->axis)) | emit_loop_axes(loop->body);
     for (int k = 0; k < list.count; k++) {
         const struct expr *e = list.e[k];
         int known = 0;
@@ -191,7 +191,7 @@ static bool product_asks_for_end(const struct emitter *x, const struct stmt *s, 
 /* Returns whether C in the loop needs the end of the loop's range. */
 static bool asks_for_end(const struct emitter *x, const struct stmt *loop)
 {
-    bool asks = loop->when && expr_uses(loop->when, expr_leaf(x->m, EXPR_HI, loop->axis));
+    bool asks = loop->when && expr_uses(loop->when, expr_hi(x->m, loop->axis));
     for (const struct stmt *s = loop->body; s; s = s->next)
         asks |= s->op != LOOPS_DOT || product_asks_for_end(x, s, loop->axis);
     return asks;
@@ -252,8 +252,7 @@ static const struct expr *run_of(const struct emitter *x, const struct expr *e, 
         return found ? found : run_of(x, e->arg[1], axis);
     }
     if (!e || e->op != EXPR_LT || !expr_is_real(e->arg[0], 0) || e->arg[1]->op != EXPR_MAX_ID) return NULL;
-    const struct expr *const max = e->arg[1], *const low = expr_leaf(x->m, EXPR_LO, axis),
-                             *const high = expr_leaf(x->m, EXPR_HI, axis);
+    const struct expr *const max = e->arg[1], *const low = expr_lo(x->m, axis), *const high = expr_hi(x->m, axis);
     const bool columns = max->arg[1] == low && max->arg[2] == high && !expr_uses(max->arg[0], low) &&
                          !expr_uses(max->arg[0], high);
     return columns && emit_table_of(x, max) >= 0 ? max : NULL;

@@ -35,7 +35,7 @@ static void note_axes(const struct expr *e, uint32_t *axes, const struct expr **
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         w.skip = w.e->op == EXPR_START;
         if (w.skip) *starts = w.e;
-        if (w.e->op == EXPR_INDEX) *axes |= UINT32_C(1) << w.e->integer;
+        if (w.e->op == EXPR_INDEX) *axes |= AXIS(w.e->integer);
     }
 }
 

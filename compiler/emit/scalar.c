@@ -351,9 +351,8 @@ static bool reads_flags_of_lanes(struct nest *n, const struct expr *e, int64_t *
     if (e->op != EXPR_LT || !expr_is_real(e->arg[0], 0) || e->arg[1]->op != EXPR_ID ||
         !emit_reads_flags(n->x, e->arg[1]) || emit_apart(n->x, n->lane) || m->axis[n->lane].source == SIZE_ROWS)
         return false;
-    const struct expr *const lane = expr_leaf(m, EXPR_INDEX, n->lane), *const row = emit_row(n->x, e->arg[1]),
-                             *const at = e->arg[1]->arg[1],
-                             *const next = expr_make(m, EXPR_ADD, lane, expr_int(m, 1), NULL);
+    const struct expr *const lane = expr_index(m, n->lane), *const row = emit_row(n->x, e->arg[1]),
+                             *const at = e->arg[1]->arg[1], *const next = expr_add(m, lane, expr_int(m, 1));
     return known_difference(m, expr_replace(m, row, lane, next), row, rows) &&
            known_difference(m, expr_replace(m, at, lane, next), at, positions);
 }
@@ -369,8 +368,8 @@ static int64_t flags_to_turn(const struct nest *n, const struct expr *id, int64_
     if (key < 0 || rows != 1 || positions != 0 || x->lanes % 8 || !emit_tiled(x, key) || emit_apart(x, key) ||
         n->lane != s->axes[1])
         return 0;
-    const struct expr *const at = expr_leaf(x->m, EXPR_INDEX, key), *const row = emit_row(x, id),
-                             *const next = expr_make(x->m, EXPR_ADD, at, expr_int(x->m, 1), NULL);
+    const struct expr *const at = expr_index(x->m, key), *const row = emit_row(x, id),
+                             *const next = expr_add(x->m, at, expr_int(x->m, 1));
     if (!known_difference(x->m, expr_replace(x->m, row, at, next), row, &moved_row) || moved_row != 0 ||
         !known_difference(x->m, expr_replace(x->m, id->arg[1], at, next), id->arg[1], &moved) || moved != 1)
         return 0;
@@ -392,8 +391,8 @@ static const char *step_of_flags(struct nest *n, const struct expr *id, int64_t 
                    ? scalar_format(n, "%lld * %s + %lld", (long long)rows, emit_row_length(x, id), (long long)positions)
                : rows == 1 ? emit_row_length(x, id)
                            : scalar_format(n, "%lld * %s", (long long)rows, emit_row_length(x, id));
-    const struct expr *const lane = expr_leaf(x->m, EXPR_INDEX, n->lane), *const row = emit_row(x, id),
-                             *const next = expr_make(x->m, EXPR_ADD, lane, expr_int(x->m, 1), NULL);
+    const struct expr *const lane = expr_index(x->m, n->lane), *const row = emit_row(x, id),
+                             *const next = expr_add(x->m, lane, expr_int(x->m, 1));
     return emit_step_of_lanes(x, a, row, expr_replace(x->m, row, lane, next), positions);
 }
 
@@ -407,14 +406,13 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
     const char *const column = strided ? emit_last_stride(x, emit_ids_array(x, id)) : "1",
                       *const times = strided ? scalar_format(n, " * %s", column) : "";
     const char *const lanes = scalar_format(n, "%s - %s", emit_size(x->m, n->lane),
-                                            emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, n->lane), true));
+                                            emit_integer_text(x, expr_index(x->m, n->lane), true));
     const struct array *const array = emit_ids_array(x, id);
     const char *const function = array->hides ? scalar_format(n, "shown_%s", dtype_name(array->dtype)) : "flags";
     const int64_t keys = array->hides ? 0 : flags_to_turn(n, id, rows, positions);
     if (keys > 0) {
         const int key = n->s->axes[0];
-        const struct expr *const first = expr_replace(x->m, id->arg[1], expr_leaf(x->m, EXPR_INDEX, key),
-                                                      expr_leaf(x->m, EXPR_LO, key));
+        const struct expr *const first = expr_replace(x->m, id->arg[1], expr_index(x->m, key), expr_lo(x->m, key));
         const char *const flags = scalar_format(n, "flags_%d", x->temporaries++);
         scalar_line(n, LEVEL_LANE, scalar_format(n, "uint8_t %s[%lld * %d];", flags, (long long)keys, x->lanes));
         scalar_line(n, LEVEL_LANE,
@@ -626,8 +624,8 @@ static struct term random_term(struct nest *n, const struct expr *e, enum level 
     const int number = x->temporaries++;
     const bool z_varies = scalar_depends(n, arg[2], n->lane),
                by_y = !z_varies && !scalar_depends(n, arg[1], n->lane) && !on_rows(n, arg[0]) && !on_rows(n, arg[2]),
-               by_x = !z_varies && !scalar_depends(n, arg[0], n->lane) &&
-                      arg[1] == expr_leaf(x->m, EXPR_INDEX, n->lane) && !emit_apart(x, n->lane);
+               by_x = !z_varies && !scalar_depends(n, arg[0], n->lane) && arg[1] == expr_index(x->m, n->lane) &&
+                      !emit_apart(x, n->lane);
     scalar_line(
         n, LEVEL_UNIFORM,
         scalar_format(n, "const struct random_keys_%s keys_%d = random_keys_of_%s(call->p.seed);", s, number, s));
@@ -743,11 +741,11 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
         int64_t weight = f.weight[axis];
         if (axis == n->lane) continue;
         if (weight == 0) { /* the axis does not occur, or it cancels as in j - (i + j) */
-            base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_int(x->m, 0));
+            base = expr_replace(x->m, base, expr_index(x->m, axis), expr_int(x->m, 0));
             continue;
         }
         if (!emit_tiled(x, axis)) linear = false;
-        base = expr_replace(x->m, base, expr_leaf(x->m, EXPR_INDEX, axis), expr_leaf(x->m, EXPR_LO, axis));
+        base = expr_replace(x->m, base, expr_index(x->m, axis), expr_lo(x->m, axis));
         if (emit_apart(x, axis)) weight *= x->stride[axis];
         const char *times = weight * weight == 1 ? "" : scalar_format(n, "%lld * ", (long long)llabs(weight));
         rows = scalar_format(n, "%s %c (%s)%s", rows, weight < 0 ? '-' : '+', x->real,

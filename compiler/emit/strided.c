@@ -83,9 +83,9 @@ bool emit_is_of_key(const struct emitter *x, const struct ref *r)
     for (int k = 0; k < r->rank; k++)
         if (x->m->axis[x->l->array[r->of].axes[k]].source == SIZE_N_K)
             for (int a = 0; a < x->m->axes; a++)
-                key |= x->m->axis[a].source == SIZE_N_K && (expr_uses(r->sub[k], expr_leaf(x->m, EXPR_INDEX, a)) ||
-                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_LO, a)) ||
-                                                            expr_uses(r->sub[k], expr_leaf(x->m, EXPR_HI, a)));
+                key |= x->m->axis[a].source == SIZE_N_K &&
+                       (expr_uses(r->sub[k], expr_index(x->m, a)) || expr_uses(r->sub[k], expr_lo(x->m, a)) ||
+                        expr_uses(r->sub[k], expr_hi(x->m, a)));
     return key;
 }
 
@@ -96,7 +96,7 @@ static const struct expr *size_from(const struct emitter *x, enum size_source so
 {
     int axis = 0;
     while (x->m->axis[axis].source != source) axis++;
-    return expr_leaf(x->m, EXPR_SIZE, axis);
+    return expr_size(x->m, axis);
 }
 
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level)
@@ -105,8 +105,7 @@ int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_o
     int count = 0;
     for (int k = 0; k < a->rank; k++) {
         if (source_of(x, a, k) != SIZE_ROWS) {
-            level[count++] = (struct axis_of_caller){expr_leaf(x->m, EXPR_SIZE, a->axes[k]),
-                                                     emit_stride_of_caller(x, a, k)};
+            level[count++] = (struct axis_of_caller){expr_size(x->m, a->axes[k]), emit_stride_of_caller(x, a, k)};
             continue;
         }
         const int queries = emit_axis_of_caller(x, a, k);
@@ -169,14 +168,14 @@ int emit_subscripts_of_row(const struct emitter *x, const struct array *a, const
         if (d.size->op == EXPR_INT && d.size->integer > 0) {
             int64_t whole = d.constant / d.size->integer;
             if (d.constant % d.size->integer < 0) whole--;
-            d.rest = expr_make(m, EXPR_ADD, d.rest, expr_int(m, whole), NULL);
+            d.rest = expr_add(m, d.rest, expr_int(m, whole));
             d.constant -= whole * d.size->integer;
         }
         if (expr_is_real(d.sub, 0) && d.constant < 0) { /* size - 1 is the last subscript */
             d.sub = d.size;
-            d.rest = expr_make(m, EXPR_SUB, d.rest, expr_int(m, 1), NULL);
+            d.rest = expr_sub(m, d.rest, expr_int(m, 1));
         }
-        sub[k] = expr_make(m, EXPR_ADD, d.sub, expr_int(m, d.constant), NULL);
+        sub[k] = expr_add(m, d.sub, expr_int(m, d.constant));
         row = d.rest;
     }
     if (axes) sub[0] = row;

@@ -157,8 +157,9 @@ static const char *address_of_strided(struct emitter *x, const struct array *a)
     const char *made = first_element(x, a, name);
     for (int k = 0; k < a->rank && !whole; k++) {
         if (!x->task_axis[a->axes[k]]) continue;
-        const char *const factor = emit_axis_of_heads(x, a, k) ? "members * " : "",
-                          *const index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
+        const char *const factor = emit_axis_of_heads(x, a, k) ? "members * " : "", *const index = emit_integer_text(
+                                                                                        x, expr_index(x->m, a->axes[k]),
+                                                                                        true);
         made = arena_printf(arena, "%s + %s * %scall->array[ARRAY_%s].stride[%d]", made, index, factor, name,
                             emit_axis_of_caller(x, a, k));
     }
@@ -181,7 +182,7 @@ static const char *address_of(struct emitter *x, const struct array *a)
         const char *size = emit_size(x->m, a->axes[k]), *index = axis->name;
         /* extend moves most pointers to its first sequence, except those in `params` */
         if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && !emit_starts_at_first(x, a))
-            index = emit_integer_text(x, expr_leaf(x->m, EXPR_INDEX, a->axes[k]), true);
+            index = emit_integer_text(x, expr_index(x->m, a->axes[k]), true);
         if (fixed)
             made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, index) : index;
         else if (made)

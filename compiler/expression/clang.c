@@ -202,7 +202,7 @@ static const struct expr *make(const struct lowering *x, enum expr_op op, const 
 static const struct expr *as_real(const struct lowering *x, const struct expr *e)
 {
     if (e->type == TYPE_REAL) return e;
-    return e->op == EXPR_INT ? expr_real(x->m, (double)e->integer) : make(x, EXPR_MUL, e, expr_real(x->m, 1));
+    return e->op == EXPR_INT ? expr_real(x->m, (double)e->integer) : expr_mul(x->m, e, expr_real(x->m, 1));
 }
 
 static const struct expr *truth(const struct lowering *x, const struct expr *e);
@@ -212,10 +212,10 @@ static const struct expr *negation(const struct lowering *x, const struct expr *
 {
     bool integers = e->arg[1] && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL;
     if (e->op == EXPR_EQ) return make(x, EXPR_NE, e->arg[0], e->arg[1]);
-    if (e->op == EXPR_NE) return make(x, EXPR_EQ, e->arg[0], e->arg[1]);
-    if (e->op == EXPR_LT && integers) return make(x, EXPR_LE, e->arg[1], e->arg[0]);
-    if (e->op == EXPR_LE && integers) return make(x, EXPR_LT, e->arg[1], e->arg[0]);
-    return make(x, EXPR_NOT, e, NULL);
+    if (e->op == EXPR_NE) return expr_eq(x->m, e->arg[0], e->arg[1]);
+    if (e->op == EXPR_LT && integers) return expr_le(x->m, e->arg[1], e->arg[0]);
+    if (e->op == EXPR_LE && integers) return expr_lt(x->m, e->arg[1], e->arg[0]);
+    return expr_not(x->m, e);
 }
 
 static bool is_truth(const struct expr *e)
@@ -228,7 +228,7 @@ static const struct expr *truth(const struct lowering *x, const struct expr *e)
     if (is_truth(e)) return e;
     if (e->op == EXPR_SELECT && is_truth(e->arg[1]) && is_truth(e->arg[2])) {
         const struct expr *c = truth(x, e->arg[0]);
-        return make(x, EXPR_OR, make(x, EXPR_AND, c, e->arg[1]), make(x, EXPR_AND, negation(x, c), e->arg[2]));
+        return expr_or(x->m, expr_and(x->m, c, e->arg[1]), expr_and(x->m, negation(x, c), e->arg[2]));
     }
     return make(x, EXPR_NE, e, e->type == TYPE_REAL ? expr_real(x->m, 0) : expr_int(x->m, 0));
 }
@@ -279,10 +279,10 @@ static void warn_of_remainder(const struct lowering *x, CXCursor at, const struc
 /* Returns the quotient of integers as in C. It is 0 if b is 0. */
 static const struct expr *divide_integers(const struct lowering *x, const struct expr *a, const struct expr *b)
 {
-    if (b->op == EXPR_INT) return make(x, EXPR_DIV, a, b);
-    const struct expr *zero = make(x, EXPR_EQ, b, expr_int(x->m, 0));
-    const struct expr *divisor = expr_make(x->m, EXPR_SELECT, zero, expr_int(x->m, 1), b);
-    return expr_make(x->m, EXPR_SELECT, zero, expr_int(x->m, 0), make(x, EXPR_DIV, a, divisor));
+    if (b->op == EXPR_INT) return expr_div(x->m, a, b);
+    const struct expr *zero = expr_eq(x->m, b, expr_int(x->m, 0));
+    const struct expr *divisor = expr_select(x->m, zero, expr_int(x->m, 1), b);
+    return expr_select(x->m, zero, expr_int(x->m, 0), expr_div(x->m, a, divisor));
 }
 
 static bool overflows(enum expr_op op, int64_t a, int64_t b)
@@ -329,17 +329,17 @@ static struct typed arithmetic(const struct lowering *x, CXCursor at, CXCursor r
         return nothing;
     }
     if (op == EXPR_DIV && real && is_exponential(b.e)) {
-        const struct expr *inverse = make(x, b.e->op, make(x, EXPR_NEG, b.e->arg[0], NULL), NULL);
-        return finish_exponential(x, right, make(x, EXPR_MUL, a.e, inverse), inverse);
+        const struct expr *inverse = make(x, b.e->op, expr_neg(x->m, b.e->arg[0]), NULL);
+        return finish_exponential(x, right, expr_mul(x->m, a.e, inverse), inverse);
     }
     if (op == EXPR_DIV && real && exponential(a.e))
-        return finish(x, at, make(x, EXPR_MUL, a.e, make(x, EXPR_DIV, expr_real(x->m, 1), b.e)), true);
+        return finish(x, at, expr_mul(x->m, a.e, expr_div(x->m, expr_real(x->m, 1), b.e)), true);
     if (op == EXPR_DIV && !real) {
         warn_of_remainder(x, at, a.e, b.e);
         return finish(x, at, divide_integers(x, a.e, b.e), false);
     }
     if (op == EXPR_MOD && b.e->op != EXPR_INT)
-        return finish(x, at, make(x, EXPR_SUB, a.e, make(x, EXPR_MUL, b.e, divide_integers(x, a.e, b.e))), false);
+        return finish(x, at, expr_sub(x->m, a.e, expr_mul(x->m, b.e, divide_integers(x, a.e, b.e))), false);
     return finish(x, at, make(x, op, a.e, b.e), real);
 }
 
@@ -388,15 +388,15 @@ static struct typed bits(const struct lowering *x, CXCursor at, const CXCursor *
     const int64_t by = b.e->op == EXPR_INT ? b.e->integer : -1, size = by < 0 ? -by : by + 1;
     if (a.e->op == EXPR_INT || b.e->op != EXPR_INT) return finish(x, at, make(x, op, a.e, b.e), false);
     if (op == EXPR_SHIFT_LEFT && by >= 0 && by <= MOST_DOUBLED)
-        return finish(x, at, make(x, EXPR_MUL, a.e, expr_int(x->m, INT64_C(1) << by)), false);
+        return finish(x, at, expr_mul(x->m, a.e, expr_int(x->m, INT64_C(1) << by)), false);
     const bool shifts = op == EXPR_SHIFT_RIGHT && by >= 0 && by < 63,
                cuts = op == EXPR_BIT_AND && by > INT64_MIN && by < INT64_MAX && (size & (size - 1)) == 0;
     if (!shifts && !cuts) return finish(x, at, make(x, op, a.e, b.e), false);
-    const struct expr *const of = expr_int(x->m, shifts ? INT64_C(1) << by : size), *const rest = make(x, EXPR_FLOORMOD,
-                                                                                                       a.e, of);
+    const struct expr *const of = expr_int(x->m, shifts ? INT64_C(1) << by : size), *const rest = expr_floormod(
+                                                                                        x->m, a.e, of);
     if (cuts && by >= 0) return finish(x, at, rest, false);
-    const struct expr *const whole = make(x, EXPR_SUB, a.e, rest);
-    return finish(x, at, shifts ? make(x, EXPR_DIV, whole, of) : whole, false);
+    const struct expr *const whole = expr_sub(x->m, a.e, rest);
+    return finish(x, at, shifts ? expr_div(x->m, whole, of) : whole, false);
 }
 
 /* Returns the condition that an element is not -inf, if one of a and b is an element of a real array and the other one
@@ -408,7 +408,7 @@ static const struct expr *shown(const struct lowering *x, const struct expr *a, 
     if (x->r->uses[NAME_s]) return NULL; /* it becomes a weight of 0 */
     const int k = (int)a->integer - 1;
     const struct expr *const zero = expr_int(x->m, 0);
-    return make(x, EXPR_LT, zero, expr_id(x->m, EXPR_ID, x->r->element[k].array->name, expr_int(x->m, k), zero, NULL));
+    return expr_lt(x->m, zero, expr_id(x->m, EXPR_ID, x->r->element[k].array->name, expr_int(x->m, k), zero, NULL));
 }
 
 static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
@@ -429,10 +429,10 @@ static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
     case CXBinaryOperator_Xor: return bits(x, cursor, c.cursor, EXPR_BIT_XOR, a, b);
     case CXBinaryOperator_Shl: return bits(x, cursor, c.cursor, EXPR_SHIFT_LEFT, a, b);
     case CXBinaryOperator_Shr: return bits(x, cursor, c.cursor, EXPR_SHIFT_RIGHT, a, b);
-    case CXBinaryOperator_LT: compared = make(x, EXPR_LT, a.e, b.e); break;
-    case CXBinaryOperator_GT: compared = make(x, EXPR_LT, b.e, a.e); break;
-    case CXBinaryOperator_LE: compared = make(x, EXPR_LE, a.e, b.e); break;
-    case CXBinaryOperator_GE: compared = make(x, EXPR_LE, b.e, a.e); break;
+    case CXBinaryOperator_LT: compared = expr_lt(x->m, a.e, b.e); break;
+    case CXBinaryOperator_GT: compared = expr_lt(x->m, b.e, a.e); break;
+    case CXBinaryOperator_LE: compared = expr_le(x->m, a.e, b.e); break;
+    case CXBinaryOperator_GE: compared = expr_le(x->m, b.e, a.e); break;
     case CXBinaryOperator_EQ:
     case CXBinaryOperator_NE: {
         const bool equal = lib.clang_getCursorBinaryOperatorKind(cursor) == CXBinaryOperator_EQ;
@@ -440,8 +440,8 @@ static struct typed lower_binary(const struct lowering *x, CXCursor cursor)
         compared = !compared ? equality(x, a.e, b.e, equal) : equal ? negation(x, compared) : compared;
         break;
     }
-    case CXBinaryOperator_LAnd: compared = make(x, EXPR_AND, truth(x, a.e), truth(x, b.e)); break;
-    case CXBinaryOperator_LOr: compared = make(x, EXPR_OR, truth(x, a.e), truth(x, b.e)); break;
+    case CXBinaryOperator_LAnd: compared = expr_and(x->m, truth(x, a.e), truth(x, b.e)); break;
+    case CXBinaryOperator_LOr: compared = expr_or(x->m, truth(x, a.e), truth(x, b.e)); break;
     default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
     }
     return finish(x, cursor, compared, false);
@@ -460,12 +460,12 @@ static struct typed lower_unary(const struct lowering *x, CXCursor cursor)
             return nothing;
         }
         if (a.real) a.e = as_real(x, a.e); /* Integers have no -0, so the operand becomes real. */
-        if (exponential(a.e)) return finish(x, cursor, make(x, EXPR_MUL, a.e, expr_real(x->m, -1)), true);
+        if (exponential(a.e)) return finish(x, cursor, expr_mul(x->m, a.e, expr_real(x->m, -1)), true);
         if (a.e->op == EXPR_REAL && isinf(a.e->real)) return (struct typed){expr_real(x->m, -a.e->real), true};
-        return finish(x, cursor, make(x, EXPR_NEG, a.e, NULL), a.real);
+        return finish(x, cursor, expr_neg(x->m, a.e), a.real);
     case CXUnaryOperator_Not:
         if (a.real) return takes_integers(x, c.cursor[0], "~");
-        return finish(x, cursor, make(x, EXPR_SUB, expr_int(x->m, -1), a.e), false);
+        return finish(x, cursor, expr_sub(x->m, expr_int(x->m, -1), a.e), false);
     case CXUnaryOperator_LNot: return finish(x, cursor, negation(x, truth(x, a.e)), false);
     default: expression_error(x->r, begin_of(x, cursor), "this operator is not part of expressions"); return nothing;
     }
@@ -478,8 +478,8 @@ static struct typed lower_choice(const struct lowering *x, CXCursor cursor)
     struct typed condition = lower(x, c.cursor[0]), a = lower(x, c.cursor[1]), b = lower(x, c.cursor[2]);
     if (!condition.e || !a.e || !b.e) return nothing;
     bool both = is_exponential(a.e) && a.e->op == b.e->op; /* c ? exp(a) : exp(b) becomes exp(c ? a : b) */
-    const struct expr *chosen = expr_make(x->m, EXPR_SELECT, truth(x, condition.e), both ? a.e->arg[0] : a.e,
-                                          both ? b.e->arg[0] : b.e);
+    const struct expr *chosen = expr_select(x->m, truth(x, condition.e), both ? a.e->arg[0] : a.e,
+                                            both ? b.e->arg[0] : b.e);
     if (!both) return finish(x, cursor, chosen, a.real || b.real);
     chosen = make(x, a.e->op, chosen, NULL);
     return finish_exponential(x, cursor, chosen, chosen);
@@ -490,12 +490,12 @@ static struct typed lower_power(const struct lowering *x, CXCursor at, const str
 {
     double n = exponent->op == EXPR_INT ? (double)exponent->integer : exponent->op == EXPR_REAL ? exponent->real : 0.5;
     if (n != floor(n) || fabs(n) > (double)EXPRESSION_MAX_POWER) {
-        const struct expr *made = make(x, EXPR_POW, as_real(x, base), as_real(x, exponent));
+        const struct expr *made = expr_pow(x->m, as_real(x, base), as_real(x, exponent));
         return finish_exponential(x, at, made, made);
     }
     /* A power with an integer exponent becomes products. The linear form finds features of products. */
     const struct expr *power = expr_power(x->m, as_real(x, base), (int64_t)fabs(n));
-    return finish(x, at, n < 0 ? make(x, EXPR_DIV, expr_real(x->m, 1), power) : power, true);
+    return finish(x, at, n < 0 ? expr_div(x->m, expr_real(x->m, 1), power) : power, true);
 }
 
 /* Returns the smaller or larger argument. It is an exact integer if both arguments are integers. */
@@ -523,8 +523,7 @@ static struct typed lower_call(const struct lowering *x, CXCursor cursor)
     if (function == (int)EXPR_OPS + (int)COMPOSED_sign) { /* It is 0 for NaN. */
         const struct expr *const of = arg[0].e, *const zero = of->type == TYPE_REAL ? expr_real(x->m, 0)
                                                                                     : expr_int(x->m, 0);
-        return finish(x, cursor, make(x, EXPR_SUB, make(x, EXPR_LT, zero, of), make(x, EXPR_LT, of, zero)),
-                      arg[0].real);
+        return finish(x, cursor, expr_sub(x->m, expr_lt(x->m, zero, of), expr_lt(x->m, of, zero)), arg[0].real);
     }
     const enum expr_op op = (enum expr_op)function;
     const struct expr *a = arg[0].e, *b = arg[1].e;
@@ -564,10 +563,10 @@ static struct typed lower_element(const struct lowering *x, CXCursor at, struct 
         return nothing;
     }
     if (k == r->elements) r->element[r->elements++] = e;
-    if (array_is_real(e.array)) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, k + 1), true};
+    if (array_is_real(e.array)) return (struct typed){expr_operand(x->m, k + 1), true};
     const struct expr *const zero = expr_int(x->m, 0), *const id = expr_id(x->m, EXPR_ID, e.array->name,
                                                                            expr_int(x->m, k), zero, NULL);
-    return (struct typed){e.array->type == ARRAY_BOOL ? make(x, EXPR_LT, zero, id) : id, false};
+    return (struct typed){e.array->type == ARRAY_BOOL ? expr_lt(x->m, zero, id) : id, false};
 }
 
 /* Reads array[first][second]…. In clang's tree, the last subscript is outermost. */
@@ -600,15 +599,14 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
             expression_note(x->r, begin_of(x, at), "(int)x truncates a real number x");
             return nothing;
         }
-        if (expr_uses(t.e, expr_leaf(x->m, EXPR_OPERAND, 0))) {
+        if (expr_uses(t.e, expr_operand(x->m, 0))) {
             expression_error(x->r, begin_of(x, at),
                              "subscript %d of '%s' depends on s, but elements are found from "
                              "positions and arrays alone",
                              k + 1, e.array->name);
             return nothing;
         }
-        e.sub[k] = t.e->type == TYPE_BOOL ? expr_make(x->m, EXPR_SELECT, t.e, expr_int(x->m, 1), expr_int(x->m, 0))
-                                          : t.e;
+        e.sub[k] = t.e->type == TYPE_BOOL ? expr_select(x->m, t.e, expr_int(x->m, 1), expr_int(x->m, 0)) : t.e;
     }
     return lower_element(x, cursor, e);
 }
@@ -619,8 +617,8 @@ static struct typed lower_name(const struct lowering *x, CXCursor cursor)
     const enum expression_name name = expression_find_name(word);
     if (expression_array(x->r, word)) return lower_subscripts(x, cursor);
     if (name == NAME_INFINITY) return (struct typed){expr_real(x->m, INFINITY), true};
-    if (name == NAME_s) return (struct typed){expr_leaf(x->m, EXPR_OPERAND, 0), true};
-    if (name != EXPRESSION_NAMES) return (struct typed){expr_leaf(x->m, EXPR_INDEX, (int)name), false};
+    if (name == NAME_s) return (struct typed){expr_operand(x->m, 0), true};
+    if (name != EXPRESSION_NAMES) return (struct typed){expr_index(x->m, (int)name), false};
     expression_error(x->r, begin_of(x, cursor), "unknown name '%s'", word);
     return nothing;
 }
@@ -740,7 +738,7 @@ static const struct expr *mask_of(struct lowering *x, const struct expr *e)
 {
     struct expression_reader *const r = x->r;
     for (int k = 0; k < r->elements && !r->failed && !r->uses[NAME_s]; k++)
-        if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k + 1)))
+        if (expr_uses(e, expr_operand(x->m, k + 1)))
             expression_error(r, r->element[k].offset,
                              "a mask cannot read '%s', because it is an array of real numbers; it can only ask whether "
                              "an element is -inf, as in '%s[…] != -INFINITY'",

@@ -20,8 +20,7 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     if (s->op != LOOPS_MAP) return s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
     for (int k = 0; k < s->assigns; k++) {
         for (int o = 0; o < s->operands; o++)
-            if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_leaf(l->module, EXPR_OPERAND, o)))
-                return false;
+            if (s->operand[o].of == a && expr_uses(s->assign[k].expr, expr_operand(l->module, o))) return false;
         if (s->assign[k].compensation == a + 1) return false;
         if (s->assign[k].to.of == a) return s->assign[k].fold == FOLD_SET;
     }

@@ -27,17 +27,16 @@ static bool runs_over(const struct blocks *x, const struct stmt *s)
 static const struct expr *reached(struct module *m, const struct stmt *s)
 {
     struct ranges ranges;
-    const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *any = NULL;
+    const struct expr *lo = expr_lo(m, s->axis), *hi = expr_hi(m, s->axis), *any = NULL;
     region_ranges(m, s->where, s->axis, false, &ranges);
     for (int k = 0; k < ranges.count; k++) {
         const struct range *r = &ranges.range[k];
-        const struct expr *from = r->from ? expr_make(m, EXPR_LT, r->from, hi, NULL) : NULL,
-                          *to = r->to ? expr_make(m, EXPR_LT, lo, r->to, NULL) : NULL,
-                          *both = from && to ? expr_make(m, EXPR_AND, from, to, NULL)
+        const struct expr *from = r->from ? expr_lt(m, r->from, hi) : NULL, *to = r->to ? expr_lt(m, lo, r->to) : NULL,
+                          *both = from && to ? expr_and(m, from, to)
                                   : from     ? from
                                              : to;
         if (!both) return NULL;
-        any = any ? expr_make(m, EXPR_OR, any, both, NULL) : both;
+        any = any ? expr_or(m, any, both) : both;
     }
     return any;
 }
@@ -55,8 +54,8 @@ static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct 
             if (!tiles) {
                 tiles = stmt_new(x->l, LOOPS_FOR);
                 tiles->axis = x->axis;
-                tiles->from = expr_leaf(m, EXPR_LO, x->axis);
-                tiles->to = expr_leaf(m, EXPR_HI, x->axis);
+                tiles->from = expr_lo(m, x->axis);
+                tiles->to = expr_hi(m, x->axis);
                 tiles->step = x->step;
                 if (keys && keys->where) tiles->when = reached(m, keys);
                 if (x->count < (int)(sizeof x->tiles / sizeof *x->tiles)) x->tiles[x->count] = tiles;

@@ -26,7 +26,7 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
     for (int k = 0; k < r->count; k++) {
         kept[k] = r->range[k];
         if (!kept[k].from) kept[k].from = expr_int(l->module, 0);
-        if (!kept[k].to) kept[k].to = expr_leaf(l->module, EXPR_SIZE, s->axis);
+        if (!kept[k].to) kept[k].to = expr_size(l->module, s->axis);
     }
     s->ranges = r->count;
     s->range = kept;
@@ -84,8 +84,7 @@ static bool same_bound(struct module *m, const struct expr *a, const struct expr
     if (!a || !b) return a == b;
     for (int axis = 0; axis < m->axes; axis++) {
         if (!(single >> axis & 1)) continue;
-        const struct expr *const hi = expr_leaf(m, EXPR_HI, axis),
-                                 *next = expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_LO, axis), expr_int(m, 1), NULL);
+        const struct expr *const hi = expr_hi(m, axis), *next = expr_add(m, expr_lo(m, axis), expr_int(m, 1));
         a = expr_replace(m, a, hi, next);
         b = expr_replace(m, b, hi, next);
     }
@@ -101,8 +100,8 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     region_ranges(m, s->where, s->axis, false, &reached);
     if (reached.count == 0) s->to = s->from;
     if (plain(&reached)) {
-        if (reached.range[0].from) s->from = expr_make(m, EXPR_MAX, s->from, reached.range[0].from, NULL);
-        if (reached.range[0].to) s->to = expr_make(m, EXPR_MIN, s->to, reached.range[0].to, NULL);
+        if (reached.range[0].from) s->from = expr_max(m, s->from, reached.range[0].from);
+        if (reached.range[0].to) s->to = expr_min(m, s->to, reached.range[0].to);
     } else if (reached.count > 0)
         set_ranges(l, s, &reached);
     s->when = region_reached(m, s->where, s->axis);
@@ -118,10 +117,9 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     struct stmt *condition = stmt_new(l, LOOPS_IF);
     condition->axis = s->axis;
     if (plain(&inside)) {
-        const struct expr *lo = expr_leaf(m, EXPR_LO, s->axis), *hi = expr_leaf(m, EXPR_HI, s->axis), *partial = NULL;
-        if (inside.range[0].from) partial = expr_make(m, EXPR_LT, lo, inside.range[0].from, NULL);
-        if (inside.range[0].to)
-            partial = combine(m, EXPR_OR, partial, expr_make(m, EXPR_LT, inside.range[0].to, hi, NULL));
+        const struct expr *lo = expr_lo(m, s->axis), *hi = expr_hi(m, s->axis), *partial = NULL;
+        if (inside.range[0].from) partial = expr_lt(m, lo, inside.range[0].from);
+        if (inside.range[0].to) partial = combine(m, EXPR_OR, partial, expr_lt(m, inside.range[0].to, hi));
         condition->where = partial;
     } else if (inside.count > 0)
         set_ranges(l, condition, &inside);
@@ -156,8 +154,7 @@ static void skip_chunks(struct loops *l, int stream)
     if (!keys || keys->ranges || keys->from->op != EXPR_MAX) return;
     const struct expr *const first = keys->from->arg[1];
     if (varies(first)) return;
-    window->from = expr_make(m, EXPR_DIV, expr_make(m, EXPR_MAX, first, expr_int(m, 0), NULL),
-                             expr_int(m, m->axis[window->axis].extent), NULL);
+    window->from = expr_div(m, expr_max(m, first, expr_int(m, 0)), expr_int(m, m->axis[window->axis].extent));
 }
 
 void bound_loops(const struct compilation *c, struct loops *l)

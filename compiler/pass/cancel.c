@@ -24,7 +24,7 @@ static bool of_positions(const struct stmt *s, const struct expr *e, bool *chang
 static const struct expr *plus(struct module *m, const struct expr *sum, const struct expr *e, bool negative)
 {
     if (sum) return expr_make(m, negative ? EXPR_SUB : EXPR_ADD, sum, e, NULL);
-    return negative ? expr_make(m, EXPR_NEG, e, NULL, NULL) : e;
+    return negative ? expr_neg(m, e) : e;
 }
 
 /* Adds e, or -e if `negative`, term by term: varying position terms to *positions, all others to *others. Empty sums
@@ -59,10 +59,10 @@ struct moved {
 static const struct expr *with_positions(void *of, const struct expr *e)
 {
     const struct moved *const x = of;
-    if (e == x->leaf) return expr_make(x->m, EXPR_ADD, e, x->positions, NULL);
+    if (e == x->leaf) return expr_add(x->m, e, x->positions);
     if (!expr_uses(e, x->leaf)) return e;
     if (e->op != EXPR_SUB || e->arg[0] != x->leaf || expr_uses(e->arg[1], x->leaf)) return NULL;
-    return expr_make(x->m, EXPR_ADD, x->leaf, expr_make(x->m, EXPR_SUB, x->positions, e->arg[1], NULL), NULL);
+    return expr_add(x->m, x->leaf, expr_sub(x->m, x->positions, e->arg[1]));
 }
 
 /* Whether s, a map or an IF around one, only sets masked elements to an infinity. */
@@ -90,7 +90,7 @@ static bool takes_difference(struct module *m, const struct stmt *s, const struc
 {
     int own = operand_of(s, tile);
     if (own < 0 || s->assign[0].fold != FOLD_SET || !ref_equal(&s->assign[0].to, tile)) return false;
-    const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, own), *e = s->assign[0].expr;
+    const struct expr *leaf = expr_operand(m, own), *e = s->assign[0].expr;
     while (e->op == EXPR_MUL || e->op == EXPR_EXP2) e = e->arg[0];
     return e->op == EXPR_SUB && e->arg[0] == leaf && !expr_uses(e->arg[1], leaf);
 }
@@ -121,11 +121,11 @@ static bool cancel(struct loops *l, struct stmt **at)
         if (!stmt_touches(t, tile.of)) continue;
         users--;
         if (masks(t, &tile)) continue;
-        struct moved moved = {m, expr_leaf(m, EXPR_OPERAND, operand_of(t, &tile)), positions};
+        struct moved moved = {m, expr_operand(m, operand_of(t, &tile)), positions};
         t->assign[0].expr = expr_map(m, t->assign[0].expr, with_positions, &moved);
     }
     a->expr = others;
-    if (own < 0 || others != expr_leaf(m, EXPR_OPERAND, own)) return false;
+    if (own < 0 || others != expr_operand(m, own)) return false;
     if (--s->assigns > 0) return false;
     *at = s->next;
     return true;

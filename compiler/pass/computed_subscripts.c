@@ -107,26 +107,22 @@ static struct differences differences_of(const struct walk *x, int lane, int oth
     d.axis = module_find_axis(m, name);
     if (d.axis < 0) d.axis = module_axis(m, name, SIZE_CONSTANT, d.extent);
     /* the lowest difference: first index of `lane` - last index of `other` */
-    d.lowest = expr_make(m, EXPR_ADD,
-                         expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_LO, lane), expr_leaf(m, EXPR_HI, other), NULL),
-                         expr_int(m, 1), NULL);
+    d.lowest = expr_add(m, expr_sub(m, expr_lo(m, lane), expr_hi(m, other)), expr_int(m, 1));
     return d;
 }
 
 /* Returns e, which depends on the difference, for an element of the strip. */
 static const struct expr *of_strip(struct module *m, const struct differences *d, const struct expr *e)
 {
-    e = expr_replace(m, e, expr_leaf(m, EXPR_INDEX, d->other), expr_int(m, 0));
-    return expr_replace(m, e, expr_leaf(m, EXPR_INDEX, d->lane),
-                        expr_make(m, EXPR_ADD, expr_leaf(m, EXPR_INDEX, d->axis), d->lowest, NULL));
+    e = expr_replace(m, e, expr_index(m, d->other), expr_int(m, 0));
+    return expr_replace(m, e, expr_index(m, d->lane), expr_add(m, expr_index(m, d->axis), d->lowest));
 }
 
 /* Returns the subscript of the strip's element for `lane` and `other`. */
 static const struct expr *place_in_strip(struct module *m, const struct differences *d)
 {
-    const struct expr *const difference = expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_INDEX, d->lane),
-                                                    expr_leaf(m, EXPR_INDEX, d->other), NULL);
-    return expr_make(m, EXPR_SUB, difference, d->lowest, NULL);
+    const struct expr *const difference = expr_sub(m, expr_index(m, d->lane), expr_index(m, d->other));
+    return expr_sub(m, difference, d->lowest);
 }
 
 /* Whether e has the same value in all tiles of a head, apart from the current ranges of a strip. `map`: the statement
@@ -275,9 +271,9 @@ static enum answer is_compared(void *of, const struct expr *e)
 static void take_operands(struct module *m, struct stmt *map, const struct stmt *s)
 {
     for (int n = 0; n < s->operands; n++) {
-        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, n);
+        const struct expr *const operand = expr_operand(m, n);
         if (!expr_uses(map->assign[0].expr, operand)) continue;
-        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_leaf(m, EXPR_OPERAND, map->operands));
+        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_operand(m, map->operands));
         map->operand[map->operands++] = s->operand[n];
     }
 }
@@ -335,12 +331,11 @@ static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
     const struct expr *const e = found.subscript, *const index = found.index;
     struct stmt *const map = store_part(x, s, e, &r);
     if (!map) return NULL;
-    const struct expr *const stored = expr_make(m, EXPR_EQ, expr_leaf(m, EXPR_OPERAND, s->operands), index, NULL);
+    const struct expr *const stored = expr_eq(m, expr_operand(m, s->operands), index);
     s->operand[s->operands++] = r;
     for (int n = 0; n < s->assigns; n++) {
-        const struct expr *const changed = expr_replace(m, s->assign[n].expr, expr_make(m, EXPR_EQ, e, index, NULL),
-                                                        stored);
-        s->assign[n].expr = expr_replace(m, changed, expr_make(m, EXPR_EQ, index, e, NULL), stored);
+        const struct expr *const changed = expr_replace(m, s->assign[n].expr, expr_eq(m, e, index), stored);
+        s->assign[n].expr = expr_replace(m, changed, expr_eq(m, index, e), stored);
     }
     map->next = s;
     *at = map;
@@ -368,7 +363,7 @@ static bool repeats_along(const struct pair *p, const struct expr *e)
 /* Whether e contains a costly operation on both axes of the pair. Operations on one axis run outside a loop. */
 static bool is_costly(const struct pair *p, const struct expr *e)
 {
-    const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
+    const uint32_t both = AXIS(p->lane) | AXIS(p->other);
     bool costly = false;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         w.skip = (expr_axes(w.e) & both) != both;
@@ -380,7 +375,7 @@ static bool is_costly(const struct pair *p, const struct expr *e)
 /* Whether a strip can hold e, and saves costly work. */
 static bool fits_strip(const struct pair *p, const struct expr *e)
 {
-    const uint32_t both = UINT32_C(1) << p->lane | UINT32_C(1) << p->other;
+    const uint32_t both = AXIS(p->lane) | AXIS(p->other);
     return e->type == TYPE_REAL && (expr_axes(e) & p->axes) == both && is_costly(p, e) && repeats_along(p, e) &&
            of_difference(p->m, e, p->lane, p->other);
 }
@@ -414,7 +409,7 @@ static struct stmt *store_instead(struct walk *x, struct stmt **at, const struct
     struct ref r;
     struct stmt *const map = store_part(x, s, e, &r);
     if (!map) return NULL;
-    const struct expr *const stored = expr_leaf(m, EXPR_OPERAND, s->operands);
+    const struct expr *const stored = expr_operand(m, s->operands);
     s->operand[s->operands++] = r;
     for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
     map->next = s;

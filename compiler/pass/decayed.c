@@ -13,11 +13,10 @@ static const struct expr *last_key(struct module *m, int key, int query, const s
         const struct expr *const first = last_key(m, key, query, region->arg[0]);
         return first ? first : last_key(m, key, query, region->arg[1]);
     }
-    const struct expr *const index = expr_leaf(m, EXPR_INDEX, query);
-    if (region->op != EXPR_LE || region->arg[0] != expr_leaf(m, EXPR_INDEX, key) ||
-        expr_axes(region->arg[1]) >> key & 1)
+    const struct expr *const index = expr_index(m, query);
+    if (region->op != EXPR_LE || region->arg[0] != expr_index(m, key) || expr_axes(region->arg[1]) >> key & 1)
         return NULL;
-    const struct expr *const next = expr_make(m, EXPR_ADD, index, expr_int(m, 1), NULL);
+    const struct expr *const next = expr_add(m, index, expr_int(m, 1));
     int64_t step;
     return known_difference(m, expr_replace(m, region->arg[1], index, next), region->arg[1], &step) && step == 1
                ? region->arg[1]

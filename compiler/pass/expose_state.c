@@ -25,8 +25,8 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
     struct stmt *const open = stmts_copy(l, fold, fold->next);
     open->next = fold->next;
     stmts_keep_assigns(&open->body, not_kept, l);
-    open->from = expr_make(m, EXPR_MAX, fold->from, full, NULL);
-    fold->to = expr_make(m, EXPR_MIN, fold->to, full, NULL);
+    open->from = expr_max(m, fold->from, full);
+    fold->to = expr_min(m, fold->to, full);
     fold->next = open;
 }
 
@@ -34,8 +34,7 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
 static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
 {
     for (struct stmts w = {.list = s}; (s = stmts_next(&w));)
-        if (s->op == LOOPS_FOR && s->axis == stream)
-            s->to = expr_make(m, EXPR_MUL, expr_make(m, EXPR_DIV, s->to, length, NULL), length, NULL);
+        if (s->op == LOOPS_FOR && s->axis == stream) s->to = expr_mul(m, expr_div(m, s->to, length), length);
 }
 
 /* Finds the assignment in list s that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
@@ -106,7 +105,7 @@ static void without_slots(struct loops *l, struct stmt *s)
 static bool takes(struct module *m, const struct stmt *s, int n)
 {
     bool any = false;
-    for (int k = 0; k < s->assigns; k++) any |= expr_uses(s->assign[k].expr, expr_leaf(m, EXPR_OPERAND, n));
+    for (int k = 0; k < s->assigns; k++) any |= expr_uses(s->assign[k].expr, expr_operand(m, n));
     return any;
 }
 
@@ -238,9 +237,7 @@ static void expose_corrected(struct compilation *c, int stream)
     struct stmt *const chunks = stmts_loop(l->body, stream), **adds = &chunks->body;
     while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
     struct stmt *const full = stmt_new(l, LOOPS_IF);
-    full->where = expr_make(m, EXPR_LE, expr_int(m, chunks->step),
-                            expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_HI, stream), expr_leaf(m, EXPR_LO, stream), NULL),
-                            NULL);
+    full->where = expr_le(m, expr_int(m, chunks->step), expr_sub(m, expr_hi(m, stream), expr_lo(m, stream)));
     full->body = *adds;
     *adds = full;
     if (chunks->body->op == LOOPS_FOR) prepare_queries_first(l, &chunks->body, chunks->step);
@@ -263,8 +260,9 @@ void pass_expose_state(struct compilation *c)
     while (queries && queries->next) queries = queries->next;
     if (!queries || queries == window->body || !stmts_loop(queries->body, roles.lane)) return; /* no state is carried */
     for (int a = 0; a < l->arrays; a++) l->array[a].kept = l->array[a].shared;
-    const struct expr *const length = expr_int(m, m->axis[window->axis].extent),
-                             *const full = expr_make(m, EXPR_DIV, expr_leaf(m, EXPR_SIZE, roles.stream), length, NULL);
+    const struct expr *const length = expr_int(m, m->axis[window->axis].extent), *const full = expr_div(
+                                                                                     m, expr_size(m, roles.stream),
+                                                                                     length);
     place_kept(c, window->body->next);
     c->state.chunk = length->integer;
     if (program_folds_states(&c->program)) {

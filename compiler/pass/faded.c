@@ -123,8 +123,7 @@ static bool fades(const struct compilation *c, const struct stmt *loop, const st
     const int keys = dot->axes[0], queries = dot->axes[1];
     return m->axis[keys].source == SIZE_N_K && l->array[dot->operand[0].of].kind == ARRAY_INPUT &&
            !c->state.read_first &&
-           always_holds(
-               m, expr_replace(m, loop->where, expr_leaf(m, EXPR_INDEX, keys), expr_query_position(m, queries, keys)));
+           always_holds(m, expr_replace(m, loop->where, expr_index(m, keys), expr_query_position(m, queries, keys)));
 }
 
 void pass_faded(struct compilation *c)

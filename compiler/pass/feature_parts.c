@@ -75,7 +75,7 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
     struct stmt *loop = stmt_new(l, LOOPS_FOR), **front = at, **inner = &loop->body, *s = *at, *after = NULL;
     loop->axis = axis;
     loop->from = expr_int(l->module, 0);
-    loop->to = expr_leaf(l->module, EXPR_SIZE, axis);
+    loop->to = expr_size(l->module, axis);
     loop->step = part;
     for (int m = 0; m < members; s = after) {
         after = s->next;
@@ -107,7 +107,7 @@ static void walk(struct compilation *c, struct stmt **body, int64_t part, bool p
     for (struct stmt **at = body; *at; at = &(*at)->next) {
         struct stmt *s = *at;
         const bool loop = s->op == LOOPS_FOR;
-        walk(c, &s->body, part, parallel || (loop && s->parallel), loop ? around | UINT32_C(1) << s->axis : around);
+        walk(c, &s->body, part, parallel || (loop && s->parallel), loop ? around | AXIS(s->axis) : around);
         if (s->op != LOOPS_MAP || s->assigns != 1 || s->assign[0].fold != FOLD_SET || !parallel) continue;
         int a = s->assign[0].to.of;
         const struct array *array = &l->array[a];

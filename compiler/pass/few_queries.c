@@ -71,8 +71,8 @@ static const char *reason_against(const struct rows *x, const struct graph *g, c
 static const struct expr *of_rows(const struct rows *x, const struct expr *e)
 {
     if (!e) return NULL;
-    e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->query), x->query_of);
-    return expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, x->member), x->member_of);
+    e = expr_replace(x->m, e, expr_index(x->m, x->query), x->query_of);
+    return expr_replace(x->m, e, expr_index(x->m, x->member), x->member_of);
 }
 
 /* Replaces members and queries in `axes` by rows, and returns the new rank. If `sub` is not NULL, changes these
@@ -84,7 +84,7 @@ static int replace_axes(const struct rows *x, int rank, int *axes, const struct 
     for (int k = 0; k < rank; k++) {
         const bool replaced = axes[k] == x->query || axes[k] == x->member;
         if (replaced && there) continue;
-        if (sub) sub[kept] = replaced ? expr_leaf(x->m, EXPR_INDEX, x->axis) : sub[k];
+        if (sub) sub[kept] = replaced ? expr_index(x->m, x->axis) : sub[k];
         axes[kept++] = replaced ? x->axis : axes[k];
         there |= replaced;
     }
@@ -128,9 +128,9 @@ void pass_few_queries(struct compilation *c)
     for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);
     if (c->reason) return;
     x->axis = module_axis(m, module_find_axis(m, "r") < 0 ? "r" : "r_q", SIZE_ROWS, MAX_FEW_ROWS);
-    const struct expr *row = expr_leaf(m, EXPR_INDEX, x->axis), *queries = expr_leaf(m, EXPR_SIZE, x->query);
-    x->query_of = expr_make(m, EXPR_MOD, row, queries, NULL);
-    x->member_of = expr_make(m, EXPR_DIV, row, queries, NULL);
+    const struct expr *row = expr_index(m, x->axis), *queries = expr_size(m, x->query);
+    x->query_of = expr_mod(m, row, queries);
+    x->member_of = expr_div(m, row, queries);
     const struct graph *before = graph_copy(g);
     for (int v = 0; v < g->values; v++) replace_in(x, before, &g->value[v]);
 }

@@ -32,8 +32,7 @@ static double common_factor(const struct graph *g, int v)
         for (int k = 0; k < g->value[w].operands; k++) {
             if (g->value[w].operand[k].of != v) continue;
             const struct expr *product = NULL;
-            if (g->value[w].op == GRAPH_MAP)
-                product = only_product(g->value[w].expr, expr_leaf(g->module, EXPR_OPERAND, k));
+            if (g->value[w].op == GRAPH_MAP) product = only_product(g->value[w].expr, expr_operand(g->module, k));
             if (!product || (!first && product->arg[1]->real != factor)) return 1;
             factor = product->arg[1]->real;
             first = false;
@@ -68,13 +67,13 @@ static bool outside_sum(const struct graph *g, const struct ref *r)
 /* Returns the map r * factor, over the axes along which r reads. */
 static struct value scaled(struct graph *g, const struct ref *r, double factor)
 {
-    const struct expr *const operand = expr_leaf(g->module, EXPR_OPERAND, 0);
+    const struct expr *const operand = expr_operand(g->module, 0);
     struct value times = graph_value(GRAPH_MAP, g->value[r->of].rank, g->value[r->of].axes);
     for (int k = 0; k < r->rank; k++)
         if (ref_axis(r, k) >= 0) times.axes[k] = ref_axis(r, k);
     times.operands = 1;
     times.operand[0] = *r;
-    times.expr = expr_make(g->module, EXPR_MUL, operand, expr_real(g->module, factor), NULL);
+    times.expr = expr_mul(g->module, operand, expr_real(g->module, factor));
     return times;
 }
 
@@ -107,9 +106,9 @@ static bool is_scaled(const struct scaled_map *x, const struct expr *e, const st
         const struct expr *const f = e->arg[1 - k];
         if (!of_query(x, f) || !is_scaled(x, e->arg[k], factor)) continue;
         if (e->op == EXPR_DIV)
-            *factor = expr_make(m, EXPR_DIV, *factor ? *factor : expr_real(m, 1), f, NULL);
+            *factor = expr_div(m, *factor ? *factor : expr_real(m, 1), f);
         else
-            *factor = *factor ? expr_make(m, EXPR_MUL, *factor, f, NULL) : f;
+            *factor = *factor ? expr_mul(m, *factor, f) : f;
         return true;
     }
     return false;
@@ -142,12 +141,12 @@ static bool take_factor(const struct scaled_map *x, struct value *times, const s
     struct module *const m = x->g->module;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < x->map->operands; k++) {
-        const bool used = expr_uses(factor, expr_leaf(m, EXPR_OPERAND, k));
+        const bool used = expr_uses(factor, expr_operand(m, k));
         const int number = used ? graph_operand(times, &x->map->operand[k]) : 0;
         if (number < 0) return false;
-        with[k] = expr_leaf(m, EXPR_OPERAND, number);
+        with[k] = expr_operand(m, number);
     }
-    times->expr = expr_make(m, EXPR_MUL, expr_leaf(m, EXPR_OPERAND, 0), expr_bind(m, factor, with), NULL);
+    times->expr = expr_mul(m, expr_operand(m, 0), expr_bind(m, factor, with));
     return true;
 }
 
@@ -172,8 +171,7 @@ static bool fold_factor(struct graph *g, int v, int side)
     for (int k = 0; k < times.rank; k++)
         if (value_has_axis(out, times.axes[k]) && value_has_axis(&g->value[v], times.axes[k]))
             x.axes |= UINT32_C(1) << times.axes[k];
-    const struct expr *const leaf = expr_leaf(m, EXPR_OPERAND, x.own), *const found = expr_find(x.map->expr,
-                                                                                                is_scaled_part, &x);
+    const struct expr *const leaf = expr_operand(m, x.own), *const found = expr_find(x.map->expr, is_scaled_part, &x);
     if (!found || !x.factor || x.factor->op == EXPR_REAL || uses_elsewhere(x.map->expr, leaf, found) ||
         !take_factor(&x, &times, x.factor))
         return false;
@@ -199,10 +197,9 @@ void pass_fold_scale(struct compilation *c)
         if (fold_factor(g, v, side) || factor == 1) continue;
         for (int w = v + 1; w < g->values; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
-                const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+                const struct expr *leaf = expr_operand(m, k);
                 if (g->value[w].operand[k].of == v)
-                    g->value[w].expr = expr_replace(m, g->value[w].expr,
-                                                    expr_make(m, EXPR_MUL, leaf, expr_real(m, factor), NULL), leaf);
+                    g->value[w].expr = expr_replace(m, g->value[w].expr, expr_mul(m, leaf, expr_real(m, factor)), leaf);
             }
         graph_insert(g, v, scaled(g, &g->value[v].operand[side], factor));
         g->value[v + 1].operand[side] = graph_ref(g, v, NULL);

@@ -125,7 +125,7 @@ bool merge_maps(struct loops *l, struct stmt *a, const struct stmt *b)
         while (number < made.operands && !ref_equal(&made.operand[number], &b->operand[k])) number++;
         if (number == MAX_OPERANDS) return false;
         if (number == made.operands) made.operand[made.operands++] = b->operand[k];
-        with[k] = expr_leaf(l->module, EXPR_OPERAND, number);
+        with[k] = expr_operand(l->module, number);
     }
     for (int k = 0; k < b->assigns; k++) {
         made.assign[made.assigns] = b->assign[k];

@@ -59,7 +59,7 @@ static void swap_subscripts(const struct swap *x, const struct value *of, struct
     for (int s = 0; s < old.rank; s++) {
         if (s == query && member < 0) {
             r->sub[r->rank++] = swapped(x, old.sub[s]);
-            r->sub[r->rank++] = expr_leaf(x->m, EXPR_INDEX, x->query);
+            r->sub[r->rank++] = expr_index(x->m, x->query);
         } else
             r->sub[r->rank++] = swapped(x, old.sub[query < 0 ? s : s == query ? member : s == member ? query : s]);
     }

@@ -48,7 +48,7 @@ static bool add_mask(struct loops *l, struct stmt *set, const struct stmt *mask)
             if (set->operands == MAX_OPERANDS) return false;
             set->operand[number = set->operands++] = mask->operand[k];
         }
-        with[k] = expr_leaf(l->module, EXPR_OPERAND, number);
+        with[k] = expr_operand(l->module, number);
     }
     set->assign[0].expr = expr_bind(l->module, mask->assign[0].expr, with);
     return true;
@@ -82,8 +82,9 @@ static bool merge_around_mask(struct loops *l, struct stmt **at)
     struct stmt *const masked = alone(l, set), *const whole = alone(l, set);
     if (!add_mask(l, masked, test->body) || !merge_maps(l, masked, last) || !merge_maps(l, whole, last)) return false;
     masked->next = whole->next = NULL;
-    struct stmt *const inside = condition(l, test, expr_make(l->module, EXPR_NOT, test->where, NULL, NULL), whole),
-                       *const outside = condition(l, test, test->where, masked);
+    struct stmt *const inside = condition(l, test, expr_not(l->module, test->where), whole), *const outside = condition(
+                                                                                                 l, test, test->where,
+                                                                                                 masked);
     outside->next = inside;
     inside->next = last->next;
     before->next = outside;
@@ -98,13 +99,13 @@ static const struct expr *size_from(struct module *m, enum size_source source)
 {
     int axis = 0;
     while (m->axis[axis].source != source) axis++;
-    return expr_leaf(m, EXPR_SIZE, axis);
+    return expr_size(m, axis);
 }
 
 static const struct expr *row_after(struct module *m, const struct expr *row, const struct expr *size,
                                     const struct expr *sub)
 {
-    return expr_make(m, EXPR_ADD, expr_make(m, EXPR_MUL, row, size, NULL), sub, NULL);
+    return expr_add(m, expr_mul(m, row, size), sub);
 }
 
 /* Returns the condition that the element r of a parameter is not -inf, as a region has it. */
@@ -116,14 +117,14 @@ static const struct expr *shown(const struct loops *l, const struct ref *r)
         const int axis = l->array[r->of].axes[k];
         if (m->axis[axis].source == SIZE_ROWS) { /* of members and queries */
             const struct expr *const queries = size_from(m, SIZE_N_Q);
-            row = row_after(m, row, size_from(m, SIZE_MEMBERS), expr_make(m, EXPR_DIV, r->sub[k], queries, NULL));
-            row = row_after(m, row, queries, expr_make(m, EXPR_MOD, r->sub[k], queries, NULL));
+            row = row_after(m, row, size_from(m, SIZE_MEMBERS), expr_div(m, r->sub[k], queries));
+            row = row_after(m, row, queries, expr_mod(m, r->sub[k], queries));
         } else
-            row = row_after(m, row, expr_leaf(m, EXPR_SIZE, axis), r->sub[k]);
+            row = row_after(m, row, expr_size(m, axis), r->sub[k]);
     }
     const struct expr *const id = expr_id(m, EXPR_ID, l->array[r->of].name, row, r->rank ? r->sub[r->rank - 1] : row,
                                           NULL);
-    return expr_make(m, EXPR_LT, expr_int(m, 0), id, NULL);
+    return expr_lt(m, expr_int(m, 0), id);
 }
 
 /* Returns the copy that sets the tile, if no other statement does. */
@@ -165,9 +166,8 @@ static const struct expr *finite_product(void *of, const struct expr *e)
     if (e->op != EXPR_MUL || e->arg[0] != x->operand || e->arg[1]->op != EXPR_REAL || e->arg[1]->real <= 1) return NULL;
     const double by = e->arg[1]->real, limit = x->m->dtype == DTYPE_F64 ? nextafter(-DBL_MAX / by, 0)
                                                                         : (double)nextafterf((float)(-FLT_MAX / by), 0);
-    const struct expr *const least = expr_real(x->m, limit), *const below = expr_make(x->m, EXPR_LT, x->operand, least,
-                                                                                      NULL);
-    return expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_SELECT, below, least, x->operand), e->arg[1], NULL);
+    const struct expr *const least = expr_real(x->m, limit), *const below = expr_lt(x->m, x->operand, least);
+    return expr_mul(x->m, expr_select(x->m, below, least, x->operand), e->arg[1]);
 }
 
 static void compare_operands(struct loops *l, struct stmt *s)
@@ -176,9 +176,8 @@ static void compare_operands(struct loops *l, struct stmt *s)
     for (int k = 0; k < s->operands; k++) {
         struct ref r;
         if (!source_of(l, &s->operand[k], &r) || !l->array[r.of].hides) continue;
-        const struct expr *const operand = expr_leaf(m, EXPR_OPERAND, k), *const differs = expr_make(
-                                                                              m, EXPR_NE, operand,
-                                                                              expr_real(m, -INFINITY), NULL);
+        const struct expr *const operand = expr_operand(m, k), *const differs = expr_make(
+                                                                   m, EXPR_NE, operand, expr_real(m, -INFINITY), NULL);
         for (int n = 0; n < s->assigns; n++) {
             struct assign *const a = &s->assign[n];
             a->expr = expr_replace(m, a->expr, shown(l, &r), differs);

@@ -76,8 +76,7 @@ void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *u
     for (struct stmt *s = map->next; s; s = s == end ? NULL : s->next) {
         if (!stmt_touches(s, tile.of) || masks(s, &tile)) continue;
         for (int k = 0; k < s->operands; k++) {
-            const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k),
-                              *whole = expr_make(m, EXPR_MUL, leaf, e->arg[1], NULL);
+            const struct expr *leaf = expr_operand(m, k), *whole = expr_mul(m, leaf, e->arg[1]);
             if (s->operand[k].of != tile.of) continue;
             for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, leaf, whole);
         }

@@ -42,8 +42,7 @@ static const struct expr *used_by(const struct loops *l, const struct stmt *s)
         solves += (t->axis == first && t->axes[0] == second) || (t->axis == second && t->axes[0] == first);
     }
     return solves > 0 && stmts_touching(l->body, tile->of) == MADE + solves
-               ? expr_make(l->module, EXPR_LE, expr_leaf(l->module, EXPR_INDEX, user->axis),
-                           expr_leaf(l->module, EXPR_INDEX, user->axes[0]), NULL)
+               ? expr_le(l->module, expr_index(l->module, user->axis), expr_index(l->module, user->axes[0]))
                : NULL;
 }
 

@@ -111,7 +111,7 @@ static int packed_along(struct loops *l, struct stmt **loops, int depth, const s
     copy->operands = 1;
     copy->operand[0] = loops_ref(l, from);
     for (int k = 0; k < a->rank; k++)
-        copy->operand[0].sub[k] = is_number(l, r, k) ? r->sub[k] : expr_leaf(l->module, EXPR_INDEX, axes[k]);
+        copy->operand[0].sub[k] = is_number(l, r, k) ? r->sub[k] : expr_index(l->module, axes[k]);
     copy->assigns = 1;
     copy->assign[0].to = loops_ref(l, made);
     copy->next = *at;

@@ -15,7 +15,7 @@
 /* Replaces the axis `from` by the axis `to` in all values, and the index of `from` by `index`. */
 static void rename_axis(struct graph *g, int from, int to, const struct expr *index)
 {
-    const struct expr *const old = expr_leaf(g->module, EXPR_INDEX, from);
+    const struct expr *const old = expr_index(g->module, from);
     for (int v = 0; v < g->values; v++) {
         struct value *const value = &g->value[v];
         for (int k = 0; k < value->rank; k++)
@@ -40,11 +40,8 @@ static void output_terms(struct graph *g, int v, bool of_queries)
 {
     struct module *const m = g->module;
     const int keys = axis_of(m, SIZE_N_K), to = of_queries ? axis_of(m, SIZE_N_Q) : keys;
-    const struct expr *index = expr_leaf(m, EXPR_INDEX, to);
-    if (of_queries)
-        index = expr_make(m, EXPR_ADD, index,
-                          expr_make(m, EXPR_SUB, expr_leaf(m, EXPR_SIZE, keys), expr_leaf(m, EXPR_SIZE, to), NULL),
-                          NULL);
+    const struct expr *index = expr_index(m, to);
+    if (of_queries) index = expr_add(m, index, expr_sub(m, expr_size(m, keys), expr_size(m, to)));
     g->outputs = 0;
     graph_output(g, prefix_array_name(PREFIX_OF_KEY), v);
     graph_sweep(g);
@@ -84,7 +81,7 @@ static const struct expr *low_part(const struct graph *g, struct value *v, int64
     struct ref r = v->operand[of];
     r.of--;
     const int number = graph_operand(v, &r);
-    return number < 0 ? NULL : expr_leaf(g->module, EXPR_OPERAND, number);
+    return number < 0 ? NULL : expr_operand(g->module, number);
 }
 
 struct low_parts {
@@ -102,7 +99,7 @@ static const struct expr *with_low_parts(void *of, const struct expr *e)
         !is_sum(g, &x->v->operand[b->integer]))
         return expr_has(e, EXPR_SUB) ? NULL : e;
     const struct expr *const low = low_part(g, x->v, a->integer), *const low_b = low_part(g, x->v, b->integer);
-    if (low && low_b) return expr_make(g->module, EXPR_ADD, e, expr_make(g->module, EXPR_SUB, low, low_b, NULL), NULL);
+    if (low && low_b) return expr_add(g->module, e, expr_sub(g->module, low, low_b));
     diagnostics_error(x->c->diagnostics, x->c->spec->similarity.at,
                       "a weight with a decay reads too many arrays: this is not compiled yet");
     return e;

@@ -51,7 +51,7 @@ static const struct expr *negated(struct module *m, const struct expr *e)
         return expr_make(m, e->op == EXPR_LE ? EXPR_LT : EXPR_LE, b, a, NULL);
     default: break;
     }
-    return expr_make(m, EXPR_NOT, e, NULL, NULL);
+    return expr_not(m, e);
 }
 
 /* Adds t to the terms. Returns false if there is no room. */
@@ -154,7 +154,7 @@ static bool make_plan(const struct terms *all, bool along, int64_t tile_q, struc
                     break;
             }
             if (n == plan->shares) plan->share[plan->shares++] = (struct share){.of = p};
-            plan->share[n].terms |= UINT32_C(1) << k;
+            plan->share[n].terms |= AXIS(k);
             if (along && p.periodic && p.with_query) plan->stride = common_multiple(plan->stride, p.period);
             if (plan->stride > MAX_STRIDE) return false;
         }
@@ -172,7 +172,7 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
     const struct period p = taken(&t->period, plan->along, plan->tile_q);
     bool implied = p.periodic && p.exact;
     for (int k = 0; k < t->conditions; k++)
-        if (!implied || !(t->period.periodic >> k & 1)) e = expr_make(m, EXPR_AND, e, t->condition[k], NULL);
+        if (!implied || !(t->period.periodic >> k & 1)) e = expr_and(m, e, t->condition[k]);
     for (int before = 0; before < share; before++)
         for (int other = 0; other < all->count; other++) {
             if (!(plan->share[before].terms >> other & 1)) continue;
@@ -181,11 +181,11 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
             for (int k = 0; k < all->term[other].conditions; k++) {
                 bool said = false;
                 for (int n = 0; n < t->conditions; n++) said |= t->condition[n] == all->term[other].condition[k];
-                if (!said) also = expr_make(m, EXPR_AND, also, all->term[other].condition[k], NULL);
+                if (!said) also = expr_and(m, also, all->term[other].condition[k]);
                 for (int n = 0; n < t->conditions; n++)
                     apart |= t->condition[n] == negated(m, all->term[other].condition[k]);
             }
-            if (!apart) e = expr_make(m, EXPR_AND, e, negated(m, also), NULL);
+            if (!apart) e = expr_and(m, e, negated(m, also));
         }
     return e;
 }
@@ -285,8 +285,7 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
         const struct share *share = &plan->share[n];
         const struct expr *where = expr_int(m, 0);
         for (int k = 0; k < all->count; k++)
-            if (share->terms >> k & 1)
-                where = expr_make(m, EXPR_OR, where, remaining_condition(m, all, plan, n, k), NULL);
+            if (share->terms >> k & 1) where = expr_or(m, where, remaining_condition(m, all, plan, n, k));
         if (where->op == EXPR_INT && !where->integer) continue;
         if (end != p->at) new_tiles(&x);
         x.to = where;
@@ -355,7 +354,7 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
     const int query_axis = swapped ? stream_axis : lane_axis, key_axis = swapped ? lane_axis : stream_axis;
     const struct expr *zero = expr_int(m, 0), *position = expr_query_position(m, query_axis, key_axis);
     struct term after = *t, before = *t;
-    if (!conjoin(&after, expr_make(m, EXPR_LE, zero, position, NULL))) return;
+    if (!conjoin(&after, expr_le(m, zero, position))) return;
     conjunction_period(m, lane_axis, stream_axis, after.conditions, after.condition, &after.period);
     if (!(after.period.periodic & ~t->period.periodic) ||
         !conjoin(&before, negated(m, after.condition[t->conditions])) || all->count == MAX_REGION_TERMS)
@@ -369,8 +368,7 @@ static void tell_signs_apart(struct module *m, int lane_axis, int stream_axis, s
 static bool find_terms(struct module *m, const struct expr *where, int lane_axis, int stream_axis, struct terms *all)
 {
     /* keys that drawn blocks or ids select have no period */
-    if (expr_has(where, EXPR_DRAWN) || expr_ids_along(where, UINT32_C(1) << lane_axis | UINT32_C(1) << stream_axis))
-        return false;
+    if (expr_has(where, EXPR_DRAWN) || expr_ids_along(where, AXIS(lane_axis) | AXIS(stream_axis))) return false;
     all->count = 1;
     if (!multiply(m, all, where)) return false;
     bool any = false;
@@ -397,7 +395,7 @@ void pass_residues(struct compilation *c)
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
     /* queries may be regrouped if one loop runs over all of them */
     bool whole = p.queries->parallel && p.queries->from == expr_int(m, 0) &&
-                 p.queries->to == expr_leaf(m, EXPR_SIZE, p.queries->axis);
+                 p.queries->to == expr_size(m, p.queries->axis);
     int64_t tile_q = p.queries->step,
             shortest = whole && schedule_knob(c, "tile_q", 0) == 0 && tile_q > MIN_TILE ? MIN_TILE : tile_q;
     struct plan *best = NULL, *plan = arena_alloc(m->arena, sizeof *plan);

@@ -39,7 +39,7 @@ static bool divide(struct scaled_rows *x, const struct expr *e)
     if (e->op != EXPR_MUL) return false;
     for (int k = 0; k < 2; k++) {
         if (!is_of_row(x, e->arg[k])) continue;
-        x->factor = x->factor ? expr_make(m, EXPR_MUL, x->factor, e->arg[k], NULL) : e->arg[k];
+        x->factor = x->factor ? expr_mul(m, x->factor, e->arg[k]) : e->arg[k];
         return divide(x, e->arg[1 - k]);
     }
     return false;
@@ -56,7 +56,7 @@ static bool is_plain(const struct loops *l, const struct ref *r)
 static bool reads_map(const struct scaled_rows *x, const struct expr *e)
 {
     bool reads = false;
-    for (int k = 0; k < x->map->operands; k++) reads |= expr_uses(e, expr_leaf(x->l->module, EXPR_OPERAND, k));
+    for (int k = 0; k < x->map->operands; k++) reads |= expr_uses(e, expr_operand(x->l->module, k));
     return reads;
 }
 
@@ -84,8 +84,8 @@ static int factors_of_rows(const struct scaled_rows *x, struct stmt *dot)
     s->rank = s->assigns = 1;
     s->axes[0] = dot->axes[0];
     for (int k = 0; k < x->map->operands; k++) {
-        if (!expr_uses(x->factor, expr_leaf(l->module, EXPR_OPERAND, k))) continue;
-        with[k] = expr_leaf(l->module, EXPR_OPERAND, s->operands);
+        if (!expr_uses(x->factor, expr_operand(l->module, k))) continue;
+        with[k] = expr_operand(l->module, s->operands);
         s->operand[s->operands++] = x->map->operand[k];
     }
     s->assign[0] = (struct assign){loops_ref(l, made), FOLD_SET, expr_bind(l->module, x->factor, with), 0};
@@ -131,16 +131,14 @@ static void multiply_result(const struct scaled_rows *x, struct stmt *dot)
         memcpy(reader->axes, dot->axes, 2 * sizeof *dot->axes);
         reader->operand[operand = reader->operands++] = result;
         reader->assigns = 1;
-        reader->assign[0] = (struct assign){result, FOLD_SET, expr_leaf(m, EXPR_OPERAND, 0), 0};
+        reader->assign[0] = (struct assign){result, FOLD_SET, expr_operand(m, 0), 0};
         reader->next = dot->next->next;
         dot->next->next = reader;
     }
-    const struct expr *const leaf = expr_leaf(m, EXPR_OPERAND, operand), *const factor = expr_leaf(m, EXPR_OPERAND,
-                                                                                                   reader->operands);
+    const struct expr *const leaf = expr_operand(m, operand), *const factor = expr_operand(m, reader->operands);
     reader->operand[reader->operands++] = loops_ref(x->l, factors);
     for (int k = 0; k < reader->assigns; k++)
-        reader->assign[k].expr = expr_replace(m, reader->assign[k].expr, leaf,
-                                              expr_make(m, EXPR_MUL, leaf, factor, NULL));
+        reader->assign[k].expr = expr_replace(m, reader->assign[k].expr, leaf, expr_mul(m, leaf, factor));
 }
 
 /* Moves the factor of the map *at into the result of the only product that reads the map's tile. Returns whether the

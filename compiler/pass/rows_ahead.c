@@ -17,7 +17,7 @@ static uint32_t rows_of_map(const struct loops *l, const struct stmt *s)
         /* A row that is read again has been prefetched by the sum over its elements. */
         bool again = !folds && stmts_touching(l->body, s->operand[k].of) > 1;
         for (int o = 0; o < k; o++) again |= ref_equal(&s->operand[o], &s->operand[k]);
-        if (!again && stmt_reads_row(l, s, &s->operand[k])) ahead |= UINT32_C(1) << k;
+        if (!again && stmt_reads_row(l, s, &s->operand[k])) ahead |= AXIS(k);
     }
     return ahead;
 }

@@ -151,8 +151,7 @@ static bool merge_tiles(struct loops *l, struct stmt **at)
 {
     struct stmt *const keys = *at;
     if (keys->op != LOOPS_FOR) return false;
-    const struct expr *const lo = expr_leaf(l->module, EXPR_LO, keys->axis), *const hi = expr_leaf(l->module, EXPR_HI,
-                                                                                                   keys->axis);
+    const struct expr *const lo = expr_lo(l->module, keys->axis), *const hi = expr_hi(l->module, keys->axis);
     for (struct stmt *rows = keys->body; rows; rows = rows->next) {
         if (rows->op != LOOPS_FOR || rows->from != lo || rows->to != hi || rows->step < keys->step) continue;
         struct range_of_keys x = {

@@ -43,10 +43,10 @@ static bool is_plain(const struct graph *g, const struct ref *r)
 static bool is_of_row(const struct rows *x, const struct value *v, const struct expr *e)
 {
     for (int k = 0; k < v->operands; k++)
-        if (expr_uses(e, expr_leaf(x->g->module, EXPR_OPERAND, k)) &&
+        if (expr_uses(e, expr_operand(x->g->module, k)) &&
             (value_has_axis(&x->g->value[v->operand[k].of], x->sum) || !is_plain(x->g, &v->operand[k])))
             return false;
-    return !expr_uses(e, expr_leaf(x->g->module, EXPR_INDEX, x->sum));
+    return !expr_uses(e, expr_index(x->g->module, x->sum));
 }
 
 /* Adds a value with one number per row, (before op e), and returns it. If `before` is -1, the number is e, or -e
@@ -58,16 +58,14 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
     /* new operands first get numbers above all old ones, so that no operand is replaced twice */
     for (int k = 0; k < v->operands; k++) {
-        const struct expr *leaf = expr_leaf(m, EXPR_OPERAND, k);
+        const struct expr *leaf = expr_operand(m, k);
         if (!expr_uses(e, leaf)) continue;
-        e = expr_replace(m, e, leaf, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + made.operands));
+        e = expr_replace(m, e, leaf, expr_operand(m, MAX_OPERANDS + made.operands));
         made.operand[made.operands++] = v->operand[k];
     }
     for (int k = 0; k < made.operands; k++)
-        e = expr_replace(m, e, expr_leaf(m, EXPR_OPERAND, MAX_OPERANDS + k), expr_leaf(m, EXPR_OPERAND, k));
-    made.expr = before >= 0      ? expr_make(m, op, expr_leaf(m, EXPR_OPERAND, 0), e, NULL)
-                : op == EXPR_SUB ? expr_make(m, EXPR_NEG, e, NULL, NULL)
-                                 : e;
+        e = expr_replace(m, e, expr_operand(m, MAX_OPERANDS + k), expr_operand(m, k));
+    made.expr = before >= 0 ? expr_make(m, op, expr_operand(m, 0), e, NULL) : op == EXPR_SUB ? expr_neg(m, e) : e;
     return add(x, made);
 }
 
@@ -111,12 +109,12 @@ static bool read_row(struct rows *x, int of, struct row *row)
 static const struct expr *operand(const struct graph *g, struct value *map, int of)
 {
     map->operand[map->operands] = graph_ref(g, of, NULL);
-    return expr_leaf(g->module, EXPR_OPERAND, map->operands++);
+    return expr_operand(g->module, map->operands++);
 }
 
 static const struct expr *times(const struct graph *g, const struct expr *e, double constant)
 {
-    return constant == 1 ? e : expr_make(g->module, EXPR_MUL, e, expr_real(g->module, constant), NULL);
+    return constant == 1 ? e : expr_mul(g->module, e, expr_real(g->module, constant));
 }
 
 /* Adds a value with the sum over the row of constant * scale * element, plus the shift if `shifted`. Returns the
@@ -131,10 +129,10 @@ static int sum_of_row(struct rows *x, const struct row *row, bool shifted)
     sum.operands = 1;
     sum.operand[0] = graph_ref(g, row->input, NULL);
     made.expr = times(g, operand(g, &made, add(x, sum)), row->constant);
-    if (row->scale >= 0) made.expr = expr_make(m, EXPR_MUL, made.expr, operand(g, &made, row->scale), NULL);
+    if (row->scale >= 0) made.expr = expr_mul(m, made.expr, operand(g, &made, row->scale));
     if (shifted && row->shift >= 0) {
         const struct expr *all = times(g, operand(g, &made, row->shift), (double)m->axis[x->sum].extent);
-        made.expr = expr_make(m, EXPR_ADD, made.expr, all, NULL);
+        made.expr = expr_add(m, made.expr, all);
     }
     return add(x, made);
 }
@@ -149,14 +147,10 @@ static void rewrite(struct rows *x, const struct row *a, const struct row *b)
     const int of_stored = add(x, product), sum_a = b->shift >= 0 ? sum_of_row(x, a, true) : -1,
               sum_b = a->shift >= 0 ? sum_of_row(x, b, false) : -1;
     const struct expr *e = times(g, operand(g, &pair, of_stored), a->constant * b->constant);
-    if (b->scale >= 0) e = expr_make(m, EXPR_MUL, e, operand(g, &pair, b->scale), NULL);
-    if (a->scale >= 0) e = expr_make(m, EXPR_MUL, e, operand(g, &pair, a->scale), NULL);
-    if (b->shift >= 0)
-        e = expr_make(m, EXPR_ADD, e,
-                      expr_make(m, EXPR_MUL, operand(g, &pair, sum_a), operand(g, &pair, b->shift), NULL), NULL);
-    if (a->shift >= 0)
-        e = expr_make(m, EXPR_ADD, e,
-                      expr_make(m, EXPR_MUL, operand(g, &pair, a->shift), operand(g, &pair, sum_b), NULL), NULL);
+    if (b->scale >= 0) e = expr_mul(m, e, operand(g, &pair, b->scale));
+    if (a->scale >= 0) e = expr_mul(m, e, operand(g, &pair, a->scale));
+    if (b->shift >= 0) e = expr_add(m, e, expr_mul(m, operand(g, &pair, sum_a), operand(g, &pair, b->shift)));
+    if (a->shift >= 0) e = expr_add(m, e, expr_mul(m, operand(g, &pair, a->shift), operand(g, &pair, sum_b)));
     pair.expr = e;
     g->value[x->at] = pair;
 }

@@ -23,7 +23,7 @@ static const struct expr *with_exp2(void *m, const struct expr *e)
                of_sums = e->op == EXPR_POW && expr_is_exact_difference(exponent);
     if ((!of_positions && !of_sums) || expr_sign(base, NULL) <= 0) return NULL;
     const struct expr *const log2_of = expr_map(m, decay_log2(m, base), with_exp2, m);
-    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, exponent, log2_of, NULL), NULL, NULL);
+    return expr_exp2(m, expr_mul(m, exponent, log2_of));
 }
 
 /* ---- products ---- */
@@ -73,8 +73,8 @@ static void collect(struct product *p, const struct expr *e, bool divides)
 /* Returns `made` times or divided by a factor. `made` may be NULL, for 1. */
 static const struct expr *times(struct module *m, const struct expr *made, const struct factor *f)
 {
-    if (f->divides) return expr_make(m, EXPR_DIV, made ? made : expr_real(m, 1), f->e, NULL);
-    return made ? expr_make(m, EXPR_MUL, made, f->e, NULL) : f->e;
+    if (f->divides) return expr_div(m, made ? made : expr_real(m, 1), f->e);
+    return made ? expr_mul(m, made, f->e) : f->e;
 }
 
 /* Returns the product of the factors along exactly these sequences, after `made`. */
@@ -112,10 +112,10 @@ static const struct expr *hoisted(const struct product *p)
         bool any = false;
         for (int k = 0; k < p->count; k++) any |= p->factor[k].along == axis;
         if (!any) continue;
-        made = expr_make(m, EXPR_MUL, made, product_along(p, inner, axis), NULL);
+        made = expr_mul(m, made, product_along(p, inner, axis));
         inner = NULL;
     }
-    return inner ? expr_make(m, EXPR_MUL, made, inner, NULL) : made;
+    return inner ? expr_mul(m, made, inner) : made;
 }
 
 /* Rewrites a product. `of`: an empty product, with the map. */
@@ -175,7 +175,7 @@ static const struct expr *with_reciprocal(void *of, const struct expr *e)
         !is_sum_of_exponentials(p->g, p->map, e->arg[1]))
         return NULL;
     const struct expr *const one = expr_real(p->g->module, 1);
-    return expr_make(p->g->module, EXPR_MUL, e->arg[0], expr_make(p->g->module, EXPR_DIV, one, e->arg[1], NULL), NULL);
+    return expr_mul(p->g->module, e->arg[0], expr_div(p->g->module, one, e->arg[1]));
 }
 
 void pass_strength_reduce(struct compilation *c)

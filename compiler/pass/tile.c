@@ -32,8 +32,7 @@ static int64_t few_keys(const struct graph *g, const struct roles *roles)
 {
     enum { FEW_KEYS = 2048 };
     if (roles->lane < 0 || roles->stream < 0) return 0;
-    const struct expr *first = expr_leaf(g->module, EXPR_LO, roles->lane),
-                      *end = expr_leaf(g->module, EXPR_HI, roles->lane);
+    const struct expr *first = expr_lo(g->module, roles->lane), *end = expr_hi(g->module, roles->lane);
     for (int v = 0; v < g->values; v++) {
         const struct expr *region = g->value[v].where;
         if (!region) continue;
@@ -81,7 +80,7 @@ static int64_t drawn_block(struct module *m, const struct expr *e)
 /* Whether an integer in e depends on the query and the key. */
 static bool reads_pairs(const struct expr *e, const struct roles *roles)
 {
-    const uint32_t pair = UINT32_C(1) << roles->lane | UINT32_C(1) << roles->stream;
+    const uint32_t pair = AXIS(roles->lane) | AXIS(roles->stream);
     bool reads = false;
     for (struct exprs w = {.of = e}; exprs_next(&w);) reads |= w.e->op == EXPR_ID && (expr_axes(w.e) & pair) == pair;
     return reads;
@@ -95,7 +94,7 @@ static bool makes_rows(const struct compilation *c)
 
 static uint32_t sequences(const struct roles *roles)
 {
-    return (roles->lane < 0 ? 0 : UINT32_C(1) << roles->lane) | (roles->stream < 0 ? 0 : UINT32_C(1) << roles->stream);
+    return (roles->lane < 0 ? 0 : AXIS(roles->lane)) | (roles->stream < 0 ? 0 : AXIS(roles->stream));
 }
 
 /* Whether all tiles of queries can process the same keys: no region has drawn keys, ids or periods. */

@@ -130,7 +130,7 @@ static int copy_of_sum(struct chunks *p, int v)
     if (any) {
         before.expr = expr_bind(p->m, all.expr, with);
         const int part = read_part(p, reversal_append(p->x, before), NULL);
-        e = expr_make(p->m, EXPR_ADD, e, reversal_value(p->x, &after, part), NULL);
+        e = expr_add(p->m, e, reversal_value(p->x, &after, part));
     }
     after.expr = e;
     return reversal_append(p->x, after);
@@ -157,13 +157,13 @@ static int copy_of(struct chunks *p, int v, int direction)
         struct value map = graph_value(GRAPH_MAP, copy.rank, copy.axes);
         rate.of = copy_of(p, rate.of, direction);
         const struct expr *const r = reversal_value(p->x, &map, residual(p));
-        map.expr = expr_make(p->m, EXPR_MUL, r, reversal_operand(p->x, &map, rate), NULL);
+        map.expr = expr_mul(p->m, r, reversal_operand(p->x, &map, rate));
         number = reversal_append(p->x, map);
     } else if (v == p->x->residual) {
         copy.operands = 1;
         copy.operand[0] = graph_ref(p->g, residual(p), NULL);
-        for (int k = 0; k < copy.rank; k++) copy.operand[0].sub[k] = expr_leaf(p->m, EXPR_INDEX, copy.axes[k]);
-        copy.expr = expr_leaf(p->m, EXPR_OPERAND, 0);
+        for (int k = 0; k < copy.rank; k++) copy.operand[0].sub[k] = expr_index(p->m, copy.axes[k]);
+        copy.expr = expr_operand(p->m, 0);
         number = reversal_append(p->x, copy);
     } else if (direction > 0 && p->direction[v] < 0)
         number = taken(p, v);

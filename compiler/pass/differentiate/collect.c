@@ -44,7 +44,7 @@ static bool find_spread(const struct reversal *x, const struct ref *read, struct
     *s = (struct spread){v->expr->arg[0], v->operand[0]};
     for (int k = 0; k < s->r.rank; k++)
         if (ref_axis(&s->r, k) < 0) return false;
-    return v->expr->arg[1] == expr_leaf(x->m, EXPR_OPERAND, 0) && expr_is_real(v->expr->arg[2], 0) &&
+    return v->expr->arg[1] == expr_operand(x->m, 0) && expr_is_real(v->expr->arg[2], 0) &&
            !expr_has(s->condition, EXPR_OPERAND);
 }
 
@@ -76,7 +76,7 @@ static struct ref add_alike(struct reversal *x, const struct spread *term, int t
     for (int k = first + 1; k < terms; k++) {
         if (done[k] || !same_value_axes(g, term[k].r.of, term[first].r.of) || !same_terms(&term[k], &term[first]))
             continue;
-        e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &sum, term[k].r.of), NULL);
+        e = expr_add(x->m, e, reversal_value(x, &sum, term[k].r.of));
         done[k] = true;
     }
     if (e->op != EXPR_OPERAND) read.of = reversal_map(x, &sum, e);
@@ -108,12 +108,12 @@ static void collect(struct reversal *x, int v)
     for (int k = 0; k < old.operands; k++) {
         if (done[k]) continue;
         const struct expr *one = reversal_operand(x, &all, add_alike(x, term, old.operands, k, done));
-        if (term[k].condition) one = expr_make(x->m, EXPR_SELECT, term[k].condition, one, expr_real(x->m, 0));
-        e = e ? expr_make(x->m, EXPR_ADD, e, one, NULL) : one;
+        if (term[k].condition) one = expr_select(x->m, term[k].condition, one, expr_real(x->m, 0));
+        e = e ? expr_add(x->m, e, one) : one;
     }
     const int sum = reversal_map(x, &all, e);
     struct value spread = graph_value(GRAPH_MAP, old.rank, old.axes);
-    spread.expr = expr_make(x->m, EXPR_SELECT, common, reversal_value(x, &spread, sum), expr_real(x->m, 0));
+    spread.expr = expr_select(x->m, common, reversal_value(x, &spread, sum), expr_real(x->m, 0));
     const int made = reversal_append(x, spread);
     for (int o = 0; o < g->outputs; o++)
         if (g->output[o].value == v) g->output[o].value = made;
@@ -125,8 +125,7 @@ void reversal_collect_terms(struct reversal *x, int outputs)
     for (int o = 0; o < outputs; o++) {
         int v = g->output[o].value;
         for (const struct value *copy = &g->value[v];
-             copy->op == GRAPH_MAP && copy->operands == 1 && copy->expr == expr_leaf(x->m, EXPR_OPERAND, 0);
-             copy = &g->value[v]) {
+             copy->op == GRAPH_MAP && copy->operands == 1 && copy->expr == expr_operand(x->m, 0); copy = &g->value[v]) {
             const struct ref own = graph_ref(g, copy->operand[0].of, NULL);
             if (!ref_equal(&own, &copy->operand[0]) || !same_value_axes(g, v, own.of)) break;
             v = own.of;

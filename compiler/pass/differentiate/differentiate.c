@@ -79,14 +79,13 @@ static const struct expr *with_gradients_within(struct reversal *x, struct value
         const int last = map->axes[map->rank - 1];
         const int64_t row = x->m->axis[inner.axes[inner.rank - 1]].extent;
         struct ref r = graph_ref(x->g, reversal_append(x, own), NULL);
-        const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, last);
+        const struct expr *const index = expr_index(x->m, last);
         const bool shorter = row < x->m->axis[last].extent;
-        r.sub[r.rank - 1] = shorter ? expr_make(x->m, EXPR_MIN, index, expr_int(x->m, row - 1), NULL) : index;
+        r.sub[r.rank - 1] = shorter ? expr_min(x->m, index, expr_int(x->m, row - 1)) : index;
         const struct expr *gradient = reversal_operand(x, map, r);
         if (shorter)
-            gradient = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LT, index, expr_int(x->m, row), NULL),
-                                 gradient, expr_real(x->m, 0));
-        e = expr_make(x->m, EXPR_ADD, e, gradient, NULL);
+            gradient = expr_select(x->m, expr_lt(x->m, index, expr_int(x->m, row)), gradient, expr_real(x->m, 0));
+        e = expr_add(x->m, e, gradient);
     }
     return e;
 }

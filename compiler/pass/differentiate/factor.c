@@ -63,8 +63,7 @@ static struct value scaled_by(struct graph *g, const struct value *like, struct 
     map.operands = 2;
     map.operand[0] = r;
     map.operand[1] = factor;
-    map.expr = expr_make(g->module, EXPR_MUL, expr_leaf(g->module, EXPR_OPERAND, 0),
-                         expr_leaf(g->module, EXPR_OPERAND, 1), NULL);
+    map.expr = expr_mul(g->module, expr_operand(g->module, 0), expr_operand(g->module, 1));
     return map;
 }
 

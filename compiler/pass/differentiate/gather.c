@@ -18,11 +18,6 @@ struct solution {
     const struct expr *from[MAX_KNOWN], *to[MAX_KNOWN];
 };
 
-static const struct expr *make(const struct solution *s, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return expr_make(s->x->m, op, a, b, NULL);
-}
-
 /* Returns the value of an integer expression at the given index of each axis. */
 static int64_t at(const struct expr *e, const int64_t *index)
 {
@@ -41,7 +36,7 @@ static int spare_axis(struct solution *s, int64_t extent)
         if (axis < 0) axis = module_axis(m, name, SIZE_CONSTANT, extent);
         if (axis < 0) return -1;
         if (m->axis[axis].source != SIZE_CONSTANT || m->axis[axis].extent != extent || (s->taken >> axis & 1)) continue;
-        s->taken |= UINT32_C(1) << axis;
+        s->taken |= AXIS(axis);
         return axis;
     }
 }
@@ -64,21 +59,21 @@ static const struct expr *free_index(struct solution *s, int64_t extent)
     int axis = s->free < MAX_FREE ? spare_axis(s, extent) : -1;
     if (axis < 0) return NULL;
     s->of[s->free++] = axis;
-    return expr_leaf(s->x->m, EXPR_INDEX, axis);
+    return expr_index(s->x->m, axis);
 }
 
 /* Adds value < range to s->valid. */
 static void require_below(struct solution *s, const struct expr *value, int64_t range)
 {
-    const struct expr *inside = make(s, EXPR_LT, value, expr_int(s->x->m, range));
-    s->valid = s->valid ? make(s, EXPR_AND, s->valid, inside) : inside;
+    const struct expr *inside = expr_lt(s->x->m, value, expr_int(s->x->m, range));
+    s->valid = s->valid ? expr_and(s->x->m, s->valid, inside) : inside;
 }
 
 /* Records that the quotient or remainder op(u, by) equals `to`. */
 static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
                  const struct expr *to)
 {
-    s->from[s->known] = make(s, op, u, by);
+    s->from[s->known] = expr_make(s->x->m, op, u, by, NULL);
     s->to[s->known++] = to;
 }
 
@@ -86,12 +81,12 @@ static void note(struct solution *s, enum expr_op op, const struct expr *u, cons
    outside in: u / n = q gives u = q * n + t, and u % n = r gives u = t * n + r. */
 static const struct expr *solve(struct solution *s, const struct expr *e, const struct expr *target)
 {
-    if (e == expr_leaf(s->x->m, EXPR_INDEX, s->axis)) return target;
+    if (e == expr_index(s->x->m, s->axis)) return target;
     if (!e->arg[1] || e->arg[2] || e->arg[1]->op != EXPR_INT || s->known > MAX_KNOWN - 3) return NULL;
     const struct expr *u = e->arg[0], *by = e->arg[1], *t, *value;
     int64_t range = 0, count = by->integer;
     switch ((int)e->op) {
-    case EXPR_ADD: return solve(s, u, make(s, EXPR_SUB, target, by));
+    case EXPR_ADD: return solve(s, u, expr_sub(s->x->m, target, by));
     case EXPR_MIN: return solve(s, u, target);
     case EXPR_MAX: return count == 0 ? solve(s, u, target) : NULL;
     case EXPR_DIV:
@@ -99,7 +94,7 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         range = range_of(s, u);
         t = free_index(s, count);
         if (!t) return NULL;
-        value = make(s, EXPR_ADD, make(s, EXPR_MUL, target, by), t);
+        value = expr_add(s->x->m, expr_mul(s->x->m, target, by), t);
         note(s, EXPR_DIV, u, by, target);
         note(s, EXPR_MOD, u, by, t);
         break;
@@ -113,8 +108,8 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         range = range_of(s, u);
         t = free_index(s, (range + count - 1) / count);
         if (!t) return NULL;
-        const struct expr *remainder = rotated ? make(s, EXPR_FLOORMOD, make(s, EXPR_SUB, target, t), by) : target;
-        value = make(s, EXPR_ADD, make(s, EXPR_MUL, t, by), remainder);
+        const struct expr *remainder = rotated ? expr_floormod(s->x->m, expr_sub(s->x->m, target, t), by) : target;
+        value = expr_add(s->x->m, expr_mul(s->x->m, t, by), remainder);
         if (rotated) note(s, EXPR_MOD, e->arg[0], by, target);
         note(s, EXPR_DIV, u, by, t);
         note(s, EXPR_MOD, u, by, remainder);
@@ -137,7 +132,7 @@ static bool vanishes(const struct solution *s, const struct expr *e, const int64
     case EXPR_ADD:
     case EXPR_SUB: return vanishes(s, e->arg[0], index) && vanishes(s, e->arg[1], index);
     case EXPR_SELECT:
-        if (expr_axes(e->arg[0]) == UINT32_C(1) << s->axis && !expr_has(e->arg[0], EXPR_OPERAND) &&
+        if (expr_axes(e->arg[0]) == AXIS(s->axis) && !expr_has(e->arg[0], EXPR_OPERAND) &&
             !expr_has(e->arg[0], EXPR_SIZE) && !expr_reads_ids(e->arg[0]))
             return vanishes(s, e->arg[at(e->arg[0], index) ? 1 : 2], index);
         return vanishes(s, e->arg[1], index) && vanishes(s, e->arg[2], index);
@@ -186,7 +181,7 @@ static int computed_from(const struct reversal *x, const struct expr *sub)
         expr_has(sub, EXPR_DRAWN))
         return -1;
     for (int a = 0; a < x->m->axes; a++)
-        if (expr_axes(sub) == UINT32_C(1) << a && x->m->axis[a].source == SIZE_CONSTANT) return a;
+        if (expr_axes(sub) == AXIS(a) && x->m->axis[a].source == SIZE_CONSTANT) return a;
     return -1;
 }
 
@@ -226,8 +221,7 @@ static const struct expr *settled(void *m, const struct expr *e)
     if (e->draw || e->name) return e;
     if (!selects && !bounds) return NULL;
     for (int k = 0; k < 2 + selects; k++) arg[k] = expr_map(m, e->arg[k], settled, m);
-    const int first = outcome(m, selects ? arg[0]
-                                         : expr_make(m, EXPR_LE, arg[e->op == EXPR_MAX], arg[e->op == EXPR_MIN], NULL));
+    const int first = outcome(m, selects ? arg[0] : expr_le(m, arg[e->op == EXPR_MAX], arg[e->op == EXPR_MIN]));
     return first >= 0 ? arg[selects + !first] : expr_make(m, e->op, arg[0], arg[1], arg[2]);
 }
 
@@ -235,7 +229,7 @@ static const struct expr *settled(void *m, const struct expr *e)
 static const struct expr *substitute(const struct solution *s, const struct expr *e, const struct expr *f)
 {
     for (int k = 0; k < s->known; k++) e = expr_replace(s->x->m, e, s->from[k], s->to[k]);
-    return expr_map(s->x->m, expr_replace(s->x->m, e, expr_leaf(s->x->m, EXPR_INDEX, s->axis), f), settled, s->x->m);
+    return expr_map(s->x->m, expr_replace(s->x->m, e, expr_index(s->x->m, s->axis), f), settled, s->x->m);
 }
 
 /* Replaces subscript s of r, which depends on sequences, by its axis's index: table[i - j + 7] becomes table[t].
@@ -248,10 +242,10 @@ static const struct expr *one_hot(struct reversal *x, struct value *map, const s
         reversal_fail_array(x, r->of, "an array that is read at computed subscripts along an axis of run-time size");
         return e;
     }
-    const struct expr *const index = expr_leaf(x->m, EXPR_INDEX, target);
-    e = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, r->sub[s], index, NULL), e, expr_real(x->m, 0));
+    const struct expr *const index = expr_index(x->m, target);
+    e = expr_select(x->m, expr_eq(x->m, r->sub[s], index), e, expr_real(x->m, 0));
     r->sub[s] = index;
-    *axes |= UINT32_C(1) << target;
+    *axes |= AXIS(target);
     map->axes[map->rank++] = target;
     return e;
 }
@@ -273,15 +267,14 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
         struct solution try = {.x = x, .axis = f, .taken = *axes | elsewhere};
         if (try.taken >> target & 1) target = spare_axis(&try, x->m->axis[target].extent);
         if (target < 0) return e;
-        try.taken |= UINT32_C(1) << target;
-        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, target), *sub = r->sub[s],
-                          *found = solve(&try, sub, index);
+        try.taken |= AXIS(target);
+        const struct expr *index = expr_index(x->m, target), *sub = r->sub[s], *found = solve(&try, sub, index);
         r->sub[s] = index;
-        *axes |= UINT32_C(1) << target;
+        *axes |= AXIS(target);
         const bool room = map->rank - value_has_axis(map, f) + 1 + try.free <= MAX_RANK;
         if (!found || !room || !is_solution(&try, sub, found, target, e)) {
-            const struct expr *there = expr_make(x->m, EXPR_EQ, sub, index, NULL);
-            *where = *where ? expr_make(x->m, EXPR_AND, *where, there, NULL) : there;
+            const struct expr *there = expr_eq(x->m, sub, index);
+            *where = *where ? expr_and(x->m, *where, there) : there;
             if (map->rank == MAX_RANK) {
                 reversal_fail(x, "a value read at computed positions");
                 return e;
@@ -291,19 +284,17 @@ const struct expr *reversal_scatter(struct reversal *x, struct value *map, const
         }
         /* without try.valid, g(d, t) may exceed the axis, so it is clamped */
         const struct expr *inside = !try.valid ? found
-                                               : expr_make(x->m, EXPR_MIN, found,
-                                                           expr_int(x->m, x->m->axis[f].extent - 1), NULL);
+                                               : expr_min(x->m, found, expr_int(x->m, x->m->axis[f].extent - 1));
         for (int k = 0; k < map->operands; k++)
             for (int a = 0; a < map->operand[k].rank; a++)
                 map->operand[k].sub[a] = substitute(&try, map->operand[k].sub[a], inside);
         e = substitute(&try, e, inside);
-        if (try.valid)
-            e = expr_map(x->m, expr_make(x->m, EXPR_SELECT, try.valid, e, expr_real(x->m, 0)), settled, x->m);
+        if (try.valid) e = expr_map(x->m, expr_select(x->m, try.valid, e, expr_real(x->m, 0)), settled, x->m);
         int rank = 0;
         for (int k = 0; k < map->rank; k++)
             if (map->axes[k] != f) map->axes[rank++] = map->axes[k];
         map->rank = rank;
-        *axes &= ~(UINT32_C(1) << f);
+        *axes &= ~AXIS(f);
         map->axes[map->rank++] = target;
         for (int k = 0; k < try.free; k++) {
             map->axes[map->rank++] = try.of[k];

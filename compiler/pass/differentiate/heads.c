@@ -122,7 +122,7 @@ static int rows_last(struct heads *x, int number, bool parameter)
             if (place == pass) axes[rank++] = v->axes[k];
         }
     const struct ref r = graph_ref(x->g, number, NULL);
-    return graph_map(x->g, rank, axes, 1, &r, expr_leaf(x->m, EXPR_OPERAND, 0));
+    return graph_map(x->g, rank, axes, 1, &r, expr_operand(x->m, 0));
 }
 
 /* Gives the input `name` the axes of `like`, which include the heads. Sums that read the input then also sum over

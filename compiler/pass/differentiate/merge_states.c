@@ -136,8 +136,7 @@ static bool alike(const struct merging *p, int v, int w)
         if (other >= 0 || !ref_equal(&r, &b->operand[k])) return false;
         other = k;
     }
-    const bool linear = other >= 0 &&
-                        (a->op != GRAPH_MAP || is_linear(a->expr, expr_leaf(p->x->m, EXPR_OPERAND, other)));
+    const bool linear = other >= 0 && (a->op != GRAPH_MAP || is_linear(a->expr, expr_operand(p->x->m, other)));
     return linear && (a->op != GRAPH_REDUCE || a->fold == FOLD_SUM) &&
            alike(p, a->operand[other].of, b->operand[other].of);
 }
@@ -153,7 +152,7 @@ static int copy_with_sum(struct merging *p, int v)
         struct value sum = graph_value(GRAPH_MAP, copy.rank, copy.axes);
         const int a = copy_of(p, p->state[0]), b = copy_of(p, p->state[1]);
         const struct expr *const first = reversal_value(p->x, &sum, a);
-        p->sum = reversal_map(p->x, &sum, expr_make(p->x->m, EXPR_ADD, first, reversal_value(p->x, &sum, b), NULL));
+        p->sum = reversal_map(p->x, &sum, expr_add(p->x->m, first, reversal_value(p->x, &sum, b)));
         p->with_sum[v] = p->sum + 1;
         return p->sum;
     }
@@ -175,7 +174,7 @@ static int copy_of(struct merging *p, int v)
     if (p->made[v]) return p->made[v] - 1;
     const struct expr *with[MAX_OPERANDS];
     bool merged[MAX_OPERANDS] = {false}, any = false;
-    for (int k = 0; k < copy.operands; k++) with[k] = expr_leaf(p->x->m, EXPR_OPERAND, k);
+    for (int k = 0; k < copy.operands; k++) with[k] = expr_operand(p->x->m, k);
     for (int k = 0; copy.op == GRAPH_MAP && reversal_is_sum(copy.expr) && k < copy.operands; k++)
         for (int n = 0; n < copy.operands; n++) {
             struct ref r = copy.operand[k];

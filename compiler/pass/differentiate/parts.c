@@ -185,14 +185,14 @@ static void cut_sum(struct parts *p, int v, int k)
     struct value first = p->g->value[old.operand[k].of];
     for (int n = 0; n < old.operands; n++) {
         const int of = old.operand[n].of;
-        with[n] = expr_leaf(p->m, EXPR_OPERAND, n);
+        with[n] = expr_operand(p->m, n);
         struct sweep both = s;
         if (n == k || !p->of[of].any || !merge(&both, &p->of[of]) || !is_only_user(p, v, of)) continue;
         if (!e) {
             graph_insert(p->g, p->g->values, first);
             e = reversal_value(p->x, &sum, p->g->values - 1);
         }
-        e = expr_make(p->m, EXPR_ADD, e, reversal_operand(p->x, &sum, old.operand[n]), NULL);
+        e = expr_add(p->m, e, reversal_operand(p->x, &sum, old.operand[n]));
         with[n] = expr_real(p->m, 0);
         s = both;
     }
@@ -205,8 +205,7 @@ static void cut_sum(struct parts *p, int v, int k)
     e = expr_bind(p->m, old.expr, with);
     left.operands = 0;
     for (int n = 0; n < old.operands; n++)
-        if (expr_uses(e, expr_leaf(p->m, EXPR_OPERAND, n)))
-            with[n] = expr_leaf(p->m, EXPR_OPERAND, graph_operand(&left, &old.operand[n]));
+        if (expr_uses(e, expr_operand(p->m, n))) with[n] = expr_operand(p->m, graph_operand(&left, &old.operand[n]));
     left.expr = expr_bind(p->m, e, with);
     p->g->value[v] = left;
 }
@@ -338,7 +337,7 @@ static bool is_of_rows(const struct parts *p, int v)
 static const struct expr *rename_in(const struct parts *p, const struct expr *e, int from, int to)
 {
     if (!e || from == MAX_AXES) return e;
-    return expr_replace(p->m, e, expr_leaf(p->m, EXPR_INDEX, from), expr_leaf(p->m, EXPR_INDEX, to));
+    return expr_replace(p->m, e, expr_index(p->m, from), expr_index(p->m, to));
 }
 
 /* Copies value v and the values that it depends on, so that each copy reads rows along its own axis. Returns the

@@ -34,7 +34,7 @@ static int row_of(struct reversal *x, const struct ref *r)
         bool own = row.axis >= 0 && !value_has_axis(v, row.axis);
         for (int k = 0; k < r->rank; k++) {
             if (v->axes[k] != row.batch) continue;
-            own &= r->sub[k] == expr_leaf(x->m, EXPR_INDEX, row.batch); /* at(i) is that of this sequence */
+            own &= r->sub[k] == expr_index(x->m, row.batch); /* at(i) is that of this sequence */
             row.batch = -1;
         }
         if (!own || v->rank + 1 > MAX_RANK) return -1;
@@ -58,7 +58,7 @@ static void insert_map(struct reversal *x, int k)
     map.operands = 1;
     map.operand[0] = graph_ref(x->g, row->array, NULL);
     map.operand[0].sub[row->sub] = row->at;
-    map.expr = expr_leaf(x->m, EXPR_OPERAND, 0);
+    map.expr = expr_operand(x->m, 0);
     row->map = row->array + 1;
     graph_insert(x->g, row->map, map);
     for (int n = 0; n < x->rows; n++) {
@@ -112,7 +112,7 @@ void reversal_show_rows(struct reversal *x)
                 if (r->of != row->map) continue;
                 struct ref made = graph_ref(x->g, row->array, NULL);
                 for (int s = 0; s < made.rank; s++) made.sub[s] = r->sub[s + moved];
-                const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, row->axis);
+                const struct expr *const own = expr_index(x->m, row->axis);
                 made.sub[row->sub] = expr_replace(x->m, row->at, own, r->sub[row->sub + moved]);
                 *r = made;
             }
@@ -196,11 +196,10 @@ const struct expr *reversal_add_rows(struct reversal *x, struct value *map, int 
         of_rows.expr = gradient;
         const int given = splits ? leave(x, &of_rows, gradient, false) : reversal_append(x, of_rows);
         struct graph *const g = to ? to : x->c->gradients.totals;
-        const struct expr *const same = expr_make(x->m, EXPR_EQ, row->at,
-                                                  expr_leaf(x->m, EXPR_INDEX, map->axes[row->sub]), NULL);
+        const struct expr *const same = expr_eq(x->m, row->at, expr_index(x->m, map->axes[row->sub]));
         const int rows = graph_reduce(g, FOLD_SUM, 0, map->rank, map->axes, graph_ref(g, given, NULL), same);
         const struct expr *const term = reversal_operand(x, splits ? &sum : map, graph_ref(g, rows, NULL));
-        e = e ? expr_make(x->m, EXPR_ADD, e, term, NULL) : term;
+        e = e ? expr_add(x->m, e, term) : term;
     }
     if (!splits) return e;
     sum.expr = e;
@@ -233,8 +232,8 @@ static const struct expr *once(struct module *m, const struct ref *r, uint32_t a
 {
     for (int a = 0; a < m->axes; a++) {
         if (!(all >> a & 1) || ref_uses_axis(r, a)) continue;
-        const struct expr *const first = expr_make(m, EXPR_EQ, expr_leaf(m, EXPR_INDEX, a), expr_int(m, 0), NULL);
-        e = expr_make(m, EXPR_SELECT, first, e, expr_real(m, 0));
+        const struct expr *const first = expr_eq(m, expr_index(m, a), expr_int(m, 0));
+        e = expr_select(m, first, e, expr_real(m, 0));
     }
     return e;
 }
@@ -255,10 +254,10 @@ static int map_of_pairs(struct graph *g, const struct value *v, uint32_t all)
         const struct value *const of = &g->value[v->operand[k].of];
         const bool rows = of->op == GRAPH_REDUCE;
         const struct ref r = graph_ref(g, rows ? of->operand[0].of : v->operand[k].of, NULL);
-        const struct expr *term = expr_leaf(m, EXPR_OPERAND, graph_operand(&map, &r));
-        if (of->where) term = expr_make(m, EXPR_SELECT, of->where, term, expr_real(m, 0));
+        const struct expr *term = expr_operand(m, graph_operand(&map, &r));
+        if (of->where) term = expr_select(m, of->where, term, expr_real(m, 0));
         term = once(m, &r, all & ~own, term);
-        e = e ? expr_make(m, EXPR_ADD, e, term, NULL) : term;
+        e = e ? expr_add(m, e, term) : term;
     }
     map.expr = e;
     graph_insert(g, g->values, map);

@@ -16,20 +16,20 @@ static const struct expr *times(struct reversal *x, const struct expr *a, const 
 {
     if (expr_is_real(a, 1) || expr_is_real(b, 1)) return expr_is_real(a, 1) ? b : a;
     if (x->c->gradients.growing && b->op == EXPR_SELECT && expr_is_real(b->arg[1], 0)) /* a may be infinite there */
-        return expr_make(x->m, EXPR_SELECT, b->arg[0], b->arg[1], times(x, a, b->arg[2]));
-    return expr_make(x->m, EXPR_MUL, a, b, NULL);
+        return expr_select(x->m, b->arg[0], b->arg[1], times(x, a, b->arg[2]));
+    return expr_mul(x->m, a, b);
 }
 
 const struct expr *reversal_both(const struct reversal *x, const struct expr *a, const struct expr *b)
 {
-    return !a ? b : !b ? a : expr_make(x->m, EXPR_AND, a, b, NULL);
+    return !a ? b : !b ? a : expr_and(x->m, a, b);
 }
 
 /* Returns e, or 0 if `by` is 0. */
 static const struct expr *where_not_zero(struct reversal *x, const struct expr *by, const struct expr *e)
 {
     const struct expr *zero = expr_real(x->m, 0);
-    return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, by, zero, NULL), zero, e);
+    return expr_select(x->m, expr_eq(x->m, by, zero), zero, e);
 }
 
 /* ---- terms ---- */
@@ -45,8 +45,7 @@ struct gradient_term reversal_divided(struct reversal *x, struct gradient_term t
                                       t.where};
     }
     const struct expr *by = reversal_value(x, &inverse, t.by);
-    int factor = reversal_map(x, &inverse,
-                              where_not_zero(x, by, expr_make(x->m, EXPR_DIV, expr_real(x->m, 1), by, NULL)));
+    int factor = reversal_map(x, &inverse, where_not_zero(x, by, expr_div(x->m, expr_real(x->m, 1), by)));
     const struct expr *a = reversal_value(x, &product, t.value), *b = reversal_value(x, &product, factor);
     return (struct gradient_term){reversal_map(x, &product, times(x, a, b)), -1, t.where};
 }
@@ -57,8 +56,7 @@ static struct gradient_term selected(struct reversal *x, struct gradient_term t)
     if (!t.where) return t;
     struct value map = map_over(x, t.value, reversal_axes(x, t.value) | expr_axes(t.where));
     const struct expr *e = reversal_value(x, &map, t.value);
-    return (struct gradient_term){reversal_map(x, &map, expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0))),
-                                  t.by, NULL};
+    return (struct gradient_term){reversal_map(x, &map, expr_select(x->m, t.where, e, expr_real(x->m, 0))), t.by, NULL};
 }
 
 struct gradient_term reversal_plain(struct reversal *x, struct gradient_term t)
@@ -99,7 +97,7 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
         struct value map = map_over(x, v, reversal_axes(x, v));
         const struct expr *e = reversal_value(x, &map, sum.value);
         for (; k < terms && map.operands < MAX_OPERANDS; k++)
-            e = expr_make(x->m, EXPR_ADD, e, reversal_value(x, &map, term[k].value), NULL);
+            e = expr_add(x->m, e, reversal_value(x, &map, term[k].value));
         sum.value = reversal_map(x, &map, e);
     }
     return sum;
@@ -109,7 +107,7 @@ const struct expr *reversal_gradient_in(struct reversal *x, struct value *map, i
 {
     const struct gradient_term t = reversal_divided(x, reversal_gradient(x, v));
     const struct expr *const e = reversal_value(x, map, t.value);
-    return t.where ? expr_make(x->m, EXPR_SELECT, t.where, e, expr_real(x->m, 0)) : e;
+    return t.where ? expr_select(x->m, t.where, e, expr_real(x->m, 0)) : e;
 }
 
 /* ---- from a reference to the value that it reads ---- */
@@ -127,8 +125,7 @@ static int swapped_axis(const struct reversal *x, const struct expr *sub)
 {
     uint32_t bits = expr_axes(sub);
     for (int a = 0; a < x->m->axes; a++) {
-        if (bits != UINT32_C(1) << a || x->m->axis[a].source != SIZE_CONSTANT || expr_has(sub, EXPR_SIZE) ||
-            expr_reads_ids(sub))
+        if (bits != AXIS(a) || x->m->axis[a].source != SIZE_CONSTANT || expr_has(sub, EXPR_SIZE) || expr_reads_ids(sub))
             continue;
         int64_t index[MAX_AXES] = {0}, extent = x->m->axis[a].extent, k = 0;
         const struct environment env = {.index = index};
@@ -161,7 +158,7 @@ static struct reading reading_of(struct reversal *x, const struct ref *r)
         if (axis < 0) axis = swapped_axis(x, r->sub[s]);
         if ((axis < 0 && r->sub[s]->op != EXPR_INT) || (axis >= 0 && (out.kept >> axis & 1)))
             reversal_fail(x, "a value read at computed positions");
-        if (axis >= 0) out.kept |= UINT32_C(1) << axis;
+        if (axis >= 0) out.kept |= AXIS(axis);
         out.axis[s] = axis;
     }
     return out;
@@ -181,14 +178,14 @@ static void give_back(struct reversal *x, const struct ref *r, const struct read
     struct ref read = graph_ref(x->g, t.value, NULL);
     const struct expr *at = NULL;
     for (int s = 0; s < r->rank; s++) {
-        const struct expr *index = expr_leaf(x->m, EXPR_INDEX, v->axes[s]);
-        if (how->axis[s] < 0) at = reversal_both(x, at, expr_make(x->m, EXPR_EQ, index, r->sub[s], NULL));
+        const struct expr *index = expr_index(x->m, v->axes[s]);
+        if (how->axis[s] < 0) at = reversal_both(x, at, expr_eq(x->m, index, r->sub[s]));
         for (int k = 0; k < read.rank; k++)
             if (x->g->value[t.value].axes[k] == how->axis[s])
-                read.sub[k] = expr_replace(x->m, r->sub[s], expr_leaf(x->m, EXPR_INDEX, how->axis[s]), index);
+                read.sub[k] = expr_replace(x->m, r->sub[s], expr_index(x->m, how->axis[s]), index);
     }
     const struct expr *e = reversal_operand(x, &map, read);
-    if (at) e = expr_make(x->m, EXPR_SELECT, at, e, expr_real(x->m, 0));
+    if (at) e = expr_select(x->m, at, e, expr_real(x->m, 0));
     reversal_give(x, r->of, (struct gradient_term){reversal_map(x, &map, e), -1, NULL});
 }
 
@@ -204,7 +201,7 @@ static const struct expr *sizes(struct reversal *x, uint32_t bits)
 {
     const struct expr *product = expr_real(x->m, 1);
     for (int a = 0; a < x->m->axes; a++)
-        if (bits >> a & 1) product = expr_make(x->m, EXPR_MUL, product, expr_leaf(x->m, EXPR_SIZE, a), NULL);
+        if (bits >> a & 1) product = expr_mul(x->m, product, expr_size(x->m, a));
     return product;
 }
 
@@ -223,7 +220,7 @@ static bool is_shared_map(const struct reversal *x, const struct value *v, uint3
 static const struct expr *read_at(const struct reversal *x, const struct value *v, const struct ref *from,
                                   const struct expr *e)
 {
-    for (int a = 0; a < v->rank; a++) e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_INDEX, v->axes[a]), from->sub[a]);
+    for (int a = 0; a < v->rank; a++) e = expr_replace(x->m, e, expr_index(x->m, v->axes[a]), from->sub[a]);
     return e;
 }
 
@@ -245,7 +242,7 @@ static void deliver_through(struct reversal *x, const struct value *map, const s
         struct value own = *map;
         const struct expr *with[MAX_OPERANDS];
         for (int n = 0; n < v.operands; n++) with[n] = reversal_operand(x, &own, read[n]);
-        const struct expr *derivative = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k));
+        const struct expr *derivative = expr_derivative(x->m, v.expr, expr_operand(x->m, k));
         derivative = expr_bind(x->m, read_at(x, &v, from, derivative), with);
         if (!expr_is_real(derivative, 0)) deliver(x, &own, times(x, e, derivative), axes, &read[k], by, where);
     }
@@ -284,7 +281,7 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
             e = reversal_times_inverse(x, map, e, by);
         else {
             const struct expr *divisor = reversal_value(x, map, by);
-            e = where_not_zero(x, divisor, expr_make(x->m, EXPR_DIV, e, divisor, NULL));
+            e = where_not_zero(x, divisor, expr_div(x->m, e, divisor));
         }
         by = -1;
     }
@@ -310,8 +307,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
 {
     if (e->op != EXPR_SELECT) return e->size > 1 ? expr_replace(x->m, derivative, e, own) : derivative;
     if (derivative->op != EXPR_SELECT || derivative->arg[0] != e->arg[0]) return derivative;
-    return expr_make(x->m, EXPR_SELECT, e->arg[0], with_own_value(x, derivative->arg[1], e->arg[1], own),
-                     with_own_value(x, derivative->arg[2], e->arg[2], own));
+    return expr_select(x->m, e->arg[0], with_own_value(x, derivative->arg[1], e->arg[1], own),
+                       with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
 static bool divides_by(const struct expr *e, const struct expr *divisor)
@@ -331,7 +328,7 @@ static const struct expr *without_divisor(struct reversal *x, const struct value
     *divisor = NULL;
     if (derivative->op == EXPR_NEG) {
         const struct expr *const negated = without_divisor(x, v, derivative->arg[0], divisor);
-        return *divisor ? expr_make(x->m, EXPR_NEG, negated, NULL, NULL) : derivative;
+        return *divisor ? expr_neg(x->m, negated) : derivative;
     }
     for (int k = 0; k < 2 && derivative->op == EXPR_MUL; k++) {
         const struct expr *const factor = without_divisor(x, v, derivative->arg[k], divisor);
@@ -360,7 +357,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     if (power) v = x->g->value[weight.weight]; /* differentiates the normalised power, which has a constant divisor */
     for (int k = 0; k < v.operands && !x->failed; k++) {
         if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
-        const struct expr *e = expr_derivative(x->m, v.expr, expr_leaf(x->m, EXPR_OPERAND, k)), *divisor = NULL;
+        const struct expr *e = expr_derivative(x->m, v.expr, expr_operand(x->m, k)), *divisor = NULL;
         if (expr_is_real(e, 0)) continue;
         struct value map = v;
         map.op = GRAPH_MAP;
@@ -442,20 +439,17 @@ static int middle_below(struct reversal *x, int number, uint32_t axes)
     const double rounding = ldexp(1, x->m->dtype == DTYPE_F64 ? -48 : -21);
     struct value below = map_over(x, r->of, axes), middle = v;
     const struct expr *element = reversal_operand(x, &below, *r), *maximum = reversal_value(x, &below, number);
-    const struct expr *const size = expr_make(x->m, EXPR_ADD, expr_make(x->m, EXPR_ABS, maximum, NULL, NULL),
-                                              expr_real(x->m, 1), NULL),
-                             *const ulps = expr_make(x->m, EXPR_MUL, size, expr_real(x->m, rounding), NULL),
-                             *const smaller = expr_make(x->m, EXPR_LT, element,
-                                                        expr_make(x->m, EXPR_SUB, maximum, ulps, NULL), NULL);
-    const int others = reversal_map(x, &below, expr_make(x->m, EXPR_SELECT, smaller, element, expr_real(x->m, v.init)));
+    const struct expr *const size = expr_add(x->m, expr_abs(x->m, maximum), expr_real(x->m, 1)),
+                             *const ulps = expr_mul(x->m, size, expr_real(x->m, rounding)),
+                             *const smaller = expr_lt(x->m, element, expr_sub(x->m, maximum, ulps));
+    const int others = reversal_map(x, &below, expr_select(x->m, smaller, element, expr_real(x->m, v.init)));
     const int second = graph_reduce(x->g, FOLD_MAX, v.init, v.rank, v.axes, graph_ref(x->g, others, NULL), v.where);
     middle.op = GRAPH_MAP;
     middle.operands = 0;
     middle.where = NULL;
     maximum = expr_scaled(x->m, reversal_value(x, &middle, number), 0.5);
-    return reversal_map(
-        x, &middle,
-        expr_make(x->m, EXPR_ADD, maximum, expr_scaled(x->m, reversal_value(x, &middle, second), 0.5), NULL));
+    return reversal_map(x, &middle,
+                        expr_add(x->m, maximum, expr_scaled(x->m, reversal_value(x, &middle, second), 0.5)));
 }
 
 /* Makes a value that is 1 for each element that is the maximum `number` of its row, otherwise 0. `apart`: other loops
@@ -466,9 +460,8 @@ static int is_maximum(struct reversal *x, int number, uint32_t axes, bool apart)
     struct value same = map_over(x, r->of, axes);
     const int bound = apart ? middle_below(x, number, axes) : number;
     const struct expr *const element = reversal_operand(x, &same, *r), *const own = reversal_value(x, &same, bound);
-    const struct expr *const equal = apart ? expr_make(x->m, EXPR_LE, own, element, NULL)
-                                           : expr_make(x->m, EXPR_EQ, element, own, NULL);
-    return reversal_map(x, &same, expr_make(x->m, EXPR_SELECT, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
+    const struct expr *const equal = apart ? expr_le(x->m, own, element) : expr_eq(x->m, element, own);
+    return reversal_map(x, &same, expr_select(x->m, equal, expr_real(x->m, 1), expr_real(x->m, 0)));
 }
 
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t)
@@ -486,8 +479,8 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
         const int is_largest = is_maximum(x, number, axes, apart);
         int count = graph_reduce(x->g, FOLD_SUM, 0, v.rank, v.axes, graph_ref(x->g, is_largest, NULL), v.where);
         const struct expr *elements = reversal_value(x, &map, count);
-        if (apart) elements = expr_make(x->m, EXPR_MAX, elements, expr_real(x->m, 1), NULL);
-        e = times(x, expr_make(x->m, EXPR_DIV, e, elements, NULL), reversal_value(x, &map, is_largest));
+        if (apart) elements = expr_max(x->m, elements, expr_real(x->m, 1));
+        e = times(x, expr_div(x->m, e, elements), reversal_value(x, &map, is_largest));
     }
     deliver(x, &map, e, axes, r, t.by, where);
 }

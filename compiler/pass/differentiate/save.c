@@ -136,7 +136,7 @@ static int function_map(struct graph *g, int *v, int row, const struct expr *e, 
 {
     struct value map = graph_value(GRAPH_MAP, g->value[row].rank, g->value[row].axes);
     const struct ref plain = graph_ref(g, row, NULL);
-    map.expr = expr_replace(g->module, e, leaf, expr_leaf(g->module, EXPR_OPERAND, graph_operand(&map, &plain)));
+    map.expr = expr_replace(g->module, e, leaf, expr_operand(g->module, graph_operand(&map, &plain)));
     for (int u = row + 1; u < *v; u++)
         if (graph_value_equal(&g->value[u], &map)) return u;
     graph_insert(g, *v, map);
@@ -159,7 +159,7 @@ static void separate_functions(struct graph *g, int output)
     for (int v = 0; v < g->values; v++)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
             const int row = g->value[v].operand[k].of;
-            const struct expr *const leaf = expr_leaf(g->module, EXPR_OPERAND, k), *function = NULL;
+            const struct expr *const leaf = expr_operand(g->module, k), *function = NULL;
             if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf ||
                 function->type != TYPE_REAL)
                 continue;

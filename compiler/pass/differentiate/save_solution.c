@@ -31,9 +31,9 @@ static struct ref insert_product(struct graph *g, int *at, const struct ref *a, 
             const int axis = ref_axis(both[n], k);
             if (axis >= 0 && !value_has_axis(&map, axis)) map.axes[map.rank++] = axis;
         }
-        of[n] = expr_leaf(g->module, EXPR_OPERAND, graph_operand(&map, both[n]));
+        of[n] = expr_operand(g->module, graph_operand(&map, both[n]));
     }
-    map.expr = expr_make(g->module, EXPR_MUL, of[0], of[1], NULL);
+    map.expr = expr_mul(g->module, of[0], of[1]);
     graph_insert(g, *at, map);
     return graph_ref(g, (*at)++, NULL);
 }

@@ -8,11 +8,6 @@
      the weights of keys in the chunk of t, and to the features of earlier keys. */
 #include "differentiate.h"
 
-static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return expr_make(x->m, op, a, b, NULL);
-}
-
 /* The SOLVE whose gradient is computed. */
 struct solution {
     int number, along, rows; /* the number of its value, its sequence, and the axis of its equations */
@@ -25,8 +20,7 @@ struct solution {
 static struct ref at_rows(const struct reversal *x, const struct solution *s, struct ref r)
 {
     for (int k = 0; k < r.rank; k++)
-        r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, s->along),
-                                expr_leaf(x->m, EXPR_INDEX, s->rows));
+        r.sub[k] = expr_replace(x->m, r.sub[k], expr_index(x->m, s->along), expr_index(x->m, s->rows));
     return r;
 }
 
@@ -64,19 +58,17 @@ static void make_sum(struct reversal *x, struct solution *s)
     near.operands = far.operands = 2;
     near.operand[0] = solve.operand[SOLVE_WEIGHTS];
     near.operand[1] = graph_ref(x->g, s->number, NULL);
-    const struct expr *const of_key = expr_leaf(x->m, EXPR_INDEX, s->along), *const of_row = expr_leaf(x->m, EXPR_INDEX,
-                                                                                                       s->rows);
-    near.where = make(x, EXPR_LT, of_key, of_row);
-    if (solve.where && solve.where != make(x, EXPR_LE, of_key, of_row))
-        near.where = make(x, EXPR_AND, solve.where, near.where);
+    const struct expr *const of_key = expr_index(x->m, s->along), *const of_row = expr_index(x->m, s->rows);
+    near.where = expr_lt(x->m, of_key, of_row);
+    if (solve.where && solve.where != expr_le(x->m, of_key, of_row))
+        near.where = expr_and(x->m, solve.where, near.where);
     if (s->state >= 0) {
         const struct value state = x->g->value[s->state];
         const int chunk = reversal_chunk_axis(x, &state);
         const struct expr *const length = expr_int(x->m, x->m->axis[chunk].extent),
-                                 *const number = make(x, EXPR_DIV, make(x, EXPR_MAX, of_row, expr_int(x->m, 0)),
-                                                      length),
-                                 *const begins = make(x, EXPR_LE, make(x, EXPR_MUL, number, length), of_key);
-        near.where = make(x, EXPR_AND, near.where, begins);
+                                 *const number = expr_div(x->m, expr_max(x->m, of_row, expr_int(x->m, 0)), length),
+                                 *const begins = expr_le(x->m, expr_mul(x->m, number, length), of_key);
+        near.where = expr_and(x->m, near.where, begins);
         far.operand[0] = solve.operand[SOLVE_FEATURES];
         far.operand[1] = graph_ref(x->g, s->state, NULL);
         for (int k = 0; k < state.rank; k++)
@@ -91,7 +83,7 @@ static int product(struct reversal *x, const struct value *like, struct ref a, s
 {
     struct value map = graph_value(GRAPH_MAP, like->rank, like->axes);
     const struct expr *const first = reversal_operand(x, &map, a);
-    return reversal_map(x, &map, make(x, EXPR_MUL, first, reversal_operand(x, &map, b)));
+    return reversal_map(x, &map, expr_mul(x->m, first, reversal_operand(x, &map, b)));
 }
 
 /* Sets the factor `keep` of a SOLVE to that of a state, whose operands of `keep` become operands of the SOLVE. */
@@ -99,7 +91,7 @@ static void take_keep(struct reversal *x, struct value *solve, const struct valu
 {
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < state->operands && state->keep; k++) {
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, k < 2 ? k : solve->operands);
+        with[k] = expr_operand(x->m, k < 2 ? k : solve->operands);
         if (k >= 2) solve->operand[solve->operands++] = state->operand[k];
     }
     if (state->keep) solve->keep = expr_bind(x->m, state->keep, with);
@@ -171,8 +163,8 @@ static void give_rate(struct reversal *x, const struct solution *s, int z)
     if (!x->active[rate.of]) return;
     struct value left = like_rows(x, s, GRAPH_MAP), sum = graph_value(GRAPH_CONTRACT, 0, NULL);
     const struct expr *e = reversal_operand(x, &left, at_rows(x, s, solve.operand[SOLVE_VALUES]));
-    e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->near));
-    if (s->far >= 0) e = make(x, EXPR_SUB, e, reversal_value(x, &left, s->far));
+    e = expr_sub(x->m, e, reversal_value(x, &left, s->near));
+    if (s->far >= 0) e = expr_sub(x->m, e, reversal_value(x, &left, s->far));
     const int rest = reversal_map(x, &left, e);
     x->residual = rest;
     for (int k = 0; k < rate.rank; k++)
@@ -202,7 +194,7 @@ void reverse_solve(struct reversal *x, int number, struct gradient_term t)
     reversal_give_back(x, &values, (struct gradient_term){given, -1, NULL});
     give_rate(x, s, z);
     struct value negative = like;
-    const struct expr *const e = make(x, EXPR_SUB, expr_real(x->m, 0), reversal_value(x, &negative, given));
+    const struct expr *const e = expr_sub(x->m, expr_real(x->m, 0), reversal_value(x, &negative, given));
     const struct gradient_term of_sum = {reversal_map(x, &negative, e), -1, NULL};
     reversal_contract_rule(x, s->near, of_sum);
     if (s->far >= 0) reversal_contract_rule(x, s->far, of_sum);

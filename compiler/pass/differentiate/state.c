@@ -15,16 +15,11 @@ struct carried {
     int64_t length;    /* the number of keys in a chunk */
 };
 
-static const struct expr *make(const struct reversal *x, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return expr_make(x->m, op, a, b, NULL);
-}
-
 /* Returns a key's chunk as max(j, 0) / length, the form that the pass lower expects. */
 static const struct expr *own_chunk(const struct reversal *x, const struct carried *s)
 {
-    const struct expr *position = make(x, EXPR_MAX, expr_leaf(x->m, EXPR_INDEX, s->stream), expr_int(x->m, 0));
-    return make(x, EXPR_DIV, position, expr_int(x->m, s->length));
+    const struct expr *position = expr_max(x->m, expr_index(x->m, s->stream), expr_int(x->m, 0));
+    return expr_div(x->m, position, expr_int(x->m, s->length));
 }
 
 /* ---- the decay over several chunks ---- */
@@ -34,7 +29,7 @@ static const struct expr *operand_at(struct reversal *x, struct value *v, int64_
                                      const struct expr *at)
 {
     struct ref r = v->operand[number];
-    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, axis), at);
+    for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_index(x->m, axis), at);
     return reversal_operand(x, v, r);
 }
 
@@ -47,9 +42,9 @@ static const struct expr *kept_by_sums(struct reversal *x, struct value *v, cons
     for (int k = 0; k < 2; k++) {
         const int64_t before = keep->arg[1]->arg[k]->arg[1]->integer;
         const struct expr *const last = operand_at(x, v, before, axis, to);
-        part[k] = make(x, EXPR_SUB, last, operand_at(x, v, before, axis, from));
+        part[k] = expr_sub(x->m, last, operand_at(x, v, before, axis, from));
     }
-    return make(x, EXPR_POW, keep->arg[0], make(x, EXPR_ADD, part[0], part[1]));
+    return expr_pow(x->m, keep->arg[0], expr_add(x->m, part[0], part[1]));
 }
 
 /* Returns the product of `keep` over chunks `from` to `to` - 1, or NULL without a closed form. v may get more
@@ -57,13 +52,13 @@ static const struct expr *kept_by_sums(struct reversal *x, struct value *v, cons
 static const struct expr *kept_over(struct reversal *x, struct value *v, const struct expr *keep, int axis,
                                     const struct expr *from, const struct expr *to)
 {
-    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, axis), *count = make(x, EXPR_SUB, to, from);
+    const struct expr *chunk = expr_index(x->m, axis), *count = expr_sub(x->m, to, from);
     if (keep->op == EXPR_POW && expr_is_exact_difference(keep->arg[1])) return kept_by_sums(x, v, keep, axis, from, to);
     if (expr_is_real(keep, 1)) return keep;
     if (keep->op == EXPR_MUL && keep->type == TYPE_REAL) {
         const struct expr *a = kept_over(x, v, keep->arg[0], axis, from, to),
                           *b = kept_over(x, v, keep->arg[1], axis, from, to);
-        return a && b ? make(x, EXPR_MUL, a, b) : NULL;
+        return a && b ? expr_mul(x->m, a, b) : NULL;
     }
     if (keep->op == EXPR_SELECT) {
         const struct expr *c = keep->arg[0], *a = kept_over(x, v, keep->arg[1], axis, from, to);
@@ -71,18 +66,18 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
             /* keep is "id(chunk + 1) == id(chunk) ? a : 0". Ids never decrease, so the product has the select on
                id(to) == id(from). */
             const struct expr *next = c->op == EXPR_EQ ? expr_replace(x->m, c->arg[1], chunk,
-                                                                      make(x, EXPR_ADD, chunk, expr_int(x->m, 1)))
+                                                                      expr_add(x->m, chunk, expr_int(x->m, 1)))
                                                        : NULL;
             if (next != c->arg[0] || c->arg[1]->op != EXPR_ID || !expr_is_real(keep->arg[2], 0) || !a) return NULL;
-            c = make(x, EXPR_EQ, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
-            return expr_make(x->m, EXPR_SELECT, c, a, expr_real(x->m, 0));
+            c = expr_eq(x->m, expr_replace(x->m, c->arg[1], chunk, to), expr_replace(x->m, c->arg[1], chunk, from));
+            return expr_select(x->m, c, a, expr_real(x->m, 0));
         }
         const struct expr *b = kept_over(x, v, keep->arg[2], axis, from, to);
-        return a && b ? expr_make(x->m, EXPR_SELECT, c, a, b) : NULL;
+        return a && b ? expr_select(x->m, c, a, b) : NULL;
     }
     if (expr_uses(keep, chunk)) return NULL;
-    if (keep->op == EXPR_POW) return make(x, EXPR_POW, keep->arg[0], make(x, EXPR_MUL, keep->arg[1], count));
-    return make(x, EXPR_POW, keep, count);
+    if (keep->op == EXPR_POW) return expr_pow(x->m, keep->arg[0], expr_mul(x->m, keep->arg[1], count));
+    return expr_pow(x->m, keep, count);
 }
 
 /* ---- regions ---- */
@@ -91,13 +86,13 @@ static const struct expr *kept_over(struct reversal *x, struct value *v, const s
    its chunk. Returns NULL if e has another form. */
 static const struct expr *in_chunks(const struct reversal *x, const struct expr *e, const struct carried *s)
 {
-    if (e == expr_leaf(x->m, EXPR_INDEX, s->stream))
-        return expr_leaf(x->m, EXPR_INDEX, s->chunk); /* in region_after, this index is the key's chunk */
+    if (e == expr_index(x->m, s->stream))
+        return expr_index(x->m, s->chunk); /* in region_after, this index is the key's chunk */
     if (s->length == 1) return e;
     if (e->op == EXPR_MUL && e->arg[1]->op == EXPR_INT && e->arg[1]->integer == s->length) return e->arg[0];
     if (e->op != EXPR_ADD || e->arg[1]->op != EXPR_INT || e->arg[1]->integer % s->length != 0) return NULL;
     const struct expr *rest = in_chunks(x, e->arg[0], s);
-    return rest ? make(x, EXPR_ADD, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
+    return rest ? expr_add(x->m, rest, expr_int(x->m, e->arg[1]->integer / s->length)) : NULL;
 }
 
 /* The region of S[c] has the keys that chunk c reads. Returns the region of A[c], which has the chunks that read
@@ -107,10 +102,9 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
 {
     if (where->op == EXPR_AND) {
         const struct expr *a = region_after(x, where->arg[0], s, query), *b = region_after(x, where->arg[1], s, query);
-        return a && b ? make(x, EXPR_AND, a, b) : NULL;
+        return a && b ? expr_and(x->m, a, b) : NULL;
     }
-    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, s->stream), *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
-                      *side[2];
+    const struct expr *key = expr_index(x->m, s->stream), *chunk = expr_index(x->m, s->chunk), *side[2];
     bool before = where->op == EXPR_LT && where->arg[0] == key, from = where->op == EXPR_LE && where->arg[1] == key;
     if (!before && !from) return NULL;
     for (int k = 0; k < 2; k++) {
@@ -119,7 +113,7 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
         if (!side[k]) return NULL;
         if (!of_key) side[k] = expr_replace(x->m, side[k], chunk, query);
     }
-    return make(x, where->op, side[0], side[1]);
+    return expr_make(x->m, where->op, side[0], side[1], NULL);
 }
 
 /* ---- the rule ---- */
@@ -128,8 +122,7 @@ static const struct expr *region_after(const struct reversal *x, const struct ex
    that this needs, or to -1. */
 static struct ref as_taken_in(struct reversal *x, const struct ref *r, const struct carried *s, int *map)
 {
-    const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk),
-                      *next = make(x, EXPR_ADD, own_chunk(x, s), expr_int(x->m, 1));
+    const struct expr *chunk = expr_index(x->m, s->chunk), *next = expr_add(x->m, own_chunk(x, s), expr_int(x->m, 1));
     const struct value *v = &x->g->value[r->of];
     *map = -1;
     if (!value_has_axis(v, s->chunk)) return *r;
@@ -154,7 +147,7 @@ static const struct expr *keep_of(struct reversal *x, const struct value *state,
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < state->operands; k++) {
         struct ref r = state->operand[k];
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        with[k] = expr_operand(x->m, k);
         if (k < graph_summed(state)) continue;
         for (int n = 0; n < r.rank; n++) r.sub[n] = expr_replace(x->m, r.sub[n], chunk, next);
         with[k] = reversal_operand(x, after, r);
@@ -178,14 +171,14 @@ static bool state_after(struct reversal *x, const struct value *state, const str
     const struct value user = x->g->value[read->user];
     const struct ref *at = &user.operand[read->operand];
     struct ref other = user.operand[1 - read->operand];
-    const struct expr *query = NULL, *chunk = expr_leaf(x->m, EXPR_INDEX, s->chunk);
+    const struct expr *query = NULL, *chunk = expr_index(x->m, s->chunk);
     for (int k = 0; k < at->rank; k++)
         if (state->axes[k] == s->chunk)
             query = at->sub[k];
         else if (ref_axis(at, k) != state->axes[k])
             query = chunk;
     const struct expr *where = query && !expr_uses(query, chunk) ? region_after(x, state->where, s, query) : NULL;
-    const struct expr *kept = NULL, *next = make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+    const struct expr *kept = NULL, *next = expr_add(x->m, chunk, expr_int(x->m, 1));
     struct value with_sums = *state; /* `kept` is an expression over the operands of with_sums */
     if (where && state->keep && !(kept = kept_over(x, &with_sums, state->keep, s->chunk, next, query))) where = NULL;
     if (!where) {
@@ -197,10 +190,9 @@ static bool state_after(struct reversal *x, const struct value *state, const str
         map.operands = 0;
         const struct expr *const feature = reversal_operand(x, &map, other), *with[MAX_OPERANDS];
         for (int k = 0; k < with_sums.operands; k++)
-            with[k] = expr_uses(kept, expr_leaf(x->m, EXPR_OPERAND, k))
-                          ? reversal_operand(x, &map, with_sums.operand[k])
-                          : feature;
-        const struct expr *e = make(x, EXPR_MUL, feature, with_sums.operands ? expr_bind(x->m, kept, with) : kept);
+            with[k] = expr_uses(kept, expr_operand(x->m, k)) ? reversal_operand(x, &map, with_sums.operand[k])
+                                                             : feature;
+        const struct expr *e = expr_mul(x->m, feature, with_sums.operands ? expr_bind(x->m, kept, with) : kept);
         const uint32_t bits = reversal_axes_within(x, &map, e);
         struct value over = value_over(GRAPH_MAP, &user, bits & reversal_axes(x, read->user));
         value_add_axes(&over, AXIS(s->chunk));
@@ -254,8 +246,7 @@ void reverse_state(struct reversal *x, int v)
         int one = state_after(x, &state, &x->of[v].gather[k], &s, &made) ? reversal_append(x, made) : -1;
         if (after >= 0 && !x->failed) {
             struct value sum = graph_value(GRAPH_MAP, state.rank, state.axes);
-            one = reversal_map(x, &sum,
-                               make(x, EXPR_ADD, reversal_value(x, &sum, after), reversal_value(x, &sum, one)));
+            one = reversal_map(x, &sum, expr_add(x->m, reversal_value(x, &sum, after), reversal_value(x, &sum, one)));
         }
         after = one;
     }

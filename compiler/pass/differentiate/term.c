@@ -41,7 +41,7 @@ const struct expr *reversal_operand(struct reversal *x, struct value *map, struc
 {
     int number = graph_operand(map, &r);
     if (number < 0) reversal_fail(x, "too many operands");
-    return expr_leaf(x->m, EXPR_OPERAND, number < 0 ? 0 : number);
+    return expr_operand(x->m, number < 0 ? 0 : number);
 }
 
 const struct expr *reversal_value(struct reversal *x, struct value *map, int v)
@@ -58,7 +58,7 @@ uint32_t reversal_axes_within(const struct reversal *x, const struct value *v, c
 {
     uint32_t bits = expr_axes(e);
     for (int k = 0; k < v->operands; k++)
-        if (expr_uses(e, expr_leaf(x->m, EXPR_OPERAND, k))) bits |= ref_axes(&v->operand[k]);
+        if (expr_uses(e, expr_operand(x->m, k))) bits |= ref_axes(&v->operand[k]);
     return bits;
 }
 
@@ -68,8 +68,8 @@ int reversal_map(struct reversal *x, struct value *map, const struct expr *e)
     const struct expr *with[MAX_OPERANDS];
     uint32_t used = reversal_axes_within(x, map, e);
     for (int k = 0; k < map->operands; k++) {
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
-        if (expr_uses(e, with[k])) with[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &map->operand[k]));
+        with[k] = expr_operand(x->m, k);
+        if (expr_uses(e, with[k])) with[k] = expr_operand(x->m, graph_operand(&made, &map->operand[k]));
     }
     for (int k = 0; k < map->rank; k++)
         if (used >> map->axes[k] & 1) made.axes[made.rank++] = map->axes[k];

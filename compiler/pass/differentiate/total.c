@@ -137,7 +137,7 @@ static struct ref selected(struct splitting *x, const struct ref *r, const struc
     value_add_axes(&map, axes);
     map.operands = 1;
     map.operand[0] = *r;
-    map.expr = expr_make(x->m, EXPR_SELECT, where, expr_leaf(x->m, EXPR_OPERAND, 0), expr_real(x->m, 0));
+    map.expr = expr_select(x->m, where, expr_operand(x->m, 0), expr_real(x->m, 0));
     graph_insert(x->g, x->g->values, map);
     return graph_ref(x->g, x->g->values - 1, NULL);
 }
@@ -167,14 +167,14 @@ static int partial_of(struct splitting *x, const struct total *t)
     partial.axes[partial.rank++] = t->slices;
     for (int k = 0; k < v.rank; k++)
         if (m->axis[v.axes[k]].source == SIZE_CONSTANT) partial.axes[partial.rank++] = v.axes[k];
-    const struct expr *slice = expr_leaf(m, EXPR_INDEX, t->slices);
+    const struct expr *slice = expr_index(m, t->slices);
     if (t->number) {
         partial.axes[partial.rank++] = reversal_axis_of_one(m);
-        slice = expr_make(m, EXPR_ADD, slice, expr_leaf(m, EXPR_INDEX, reversal_axis_of_one(m)), NULL);
+        slice = expr_add(m, slice, expr_index(m, reversal_axis_of_one(m)));
     }
     const struct row_slices rows = slices_of_rows(m, t->rows & ~t->kept, t->lane, t->slices, EXPR_INDEX);
-    const struct expr *row = expr_make(m, EXPR_ADD, rows.first, expr_leaf(m, EXPR_INDEX, t->lane), NULL);
-    partial.where = expr_make(m, EXPR_EQ, slice, expr_make(m, EXPR_DIV, row, rows.length, NULL), NULL);
+    const struct expr *row = expr_add(m, rows.first, expr_index(m, t->lane));
+    partial.where = expr_eq(m, slice, expr_div(m, row, rows.length));
     partial.fold = v.fold;
     partial.operands = v.operands;
     memcpy(partial.operand, v.operand, sizeof partial.operand);

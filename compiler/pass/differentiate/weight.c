@@ -46,8 +46,8 @@ void join_exponentials(struct graph *g)
     for (int v = 0; v < g->values; v++) {
         const struct expr *exponent = NULL, *others = NULL;
         if (g->value[v].op != GRAPH_MAP || split_product(m, g->value[v].expr, &exponent, &others) < 2) continue;
-        exponent = expr_make(m, EXPR_EXP, exponent, NULL, NULL);
-        g->value[v].expr = others ? expr_make(m, EXPR_MUL, exponent, others, NULL) : exponent;
+        exponent = expr_exp(m, exponent);
+        g->value[v].expr = others ? expr_mul(m, exponent, others) : exponent;
     }
 }
 
@@ -81,14 +81,13 @@ bool takes_divisor(const struct reversal *x, int weight, int by)
 static const struct expr *unless_zero(struct module *m, const struct expr *divisor, const struct expr *e)
 {
     const struct expr *zero = expr_real(m, 0);
-    return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, divisor, zero, NULL), zero, e);
+    return expr_select(m, expr_eq(m, divisor, zero), zero, e);
 }
 
 /* Returns -1 for a negative e, otherwise 1. */
 static const struct expr *sign_of(struct module *m, const struct expr *e)
 {
-    return expr_make(m, EXPR_SELECT, expr_make(m, EXPR_LT, e, expr_real(m, 0), NULL), expr_real(m, -1),
-                     expr_real(m, 1));
+    return expr_select(m, expr_lt(m, e, expr_real(m, 0)), expr_real(m, -1), expr_real(m, 1));
 }
 
 /* Normalises a weight that is a power x^p: multiplies x by |sum|^(-1/p). An odd power's base also gets the sum's
@@ -101,15 +100,15 @@ static struct normalised normalise_power(struct reversal *x, int weight, int by)
     const bool positive = value_never_negative(x->g, by), odd = power.degree % 2 != 0;
     struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes), whole = v;
     const struct expr *sum = reversal_value(x, &row, by), *one = expr_real(m, 1), *e;
-    e = positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL);
-    e = expr_make(m, EXPR_POW, e, expr_real(m, 1 / (double)power.degree), NULL);
-    e = expr_make(m, EXPR_DIV, positive || !odd ? one : sign_of(m, sum), e, NULL);
+    e = positive ? sum : expr_abs(m, sum);
+    e = expr_pow(m, e, expr_real(m, 1 / (double)power.degree));
+    e = expr_div(m, positive || !odd ? one : sign_of(m, sum), e);
     const int inverse = reversal_map(x, &row, unless_zero(m, sum, e));
-    e = expr_make(m, EXPR_MUL, power.base, reversal_value(x, &whole, inverse), NULL);
+    e = expr_mul(m, power.base, reversal_value(x, &whole, inverse));
     e = expr_replace(m, v.expr, power.whole, expr_power(m, e, power.degree));
     if (!positive && !odd) { /* an even power loses its base's sign */
         const int sign = reversal_map(x, &row, sign_of(m, sum));
-        e = expr_make(m, EXPR_MUL, e, reversal_value(x, &whole, sign), NULL);
+        e = expr_mul(m, e, reversal_value(x, &whole, sign));
     }
     whole.expr = e;
     return (struct normalised){NULL, -1, reversal_append(x, whole)};
@@ -135,11 +134,11 @@ static int logarithm_of(struct reversal *x, int by, bool positive)
     struct module *m = x->m;
     struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
     const struct expr *sum = reversal_value(x, &row, by), *const zero = expr_real(m, 0), *e;
-    e = expr_make(m, EXPR_LOG, positive ? sum : expr_make(m, EXPR_ABS, sum, NULL, NULL), NULL, NULL);
-    e = expr_make(m, EXPR_MUL, e, expr_real(m, 1 / log(2)), NULL);
-    return reversal_map(x, &row,
-                        expr_make(m, EXPR_SELECT, expr_make(m, EXPR_EQ, sum, zero, NULL),
-                                  sums_exponentials(x->g, by) ? zero : expr_real(m, HUGE_LOGARITHM), e));
+    e = expr_log(m, positive ? sum : expr_abs(m, sum));
+    e = expr_mul(m, e, expr_real(m, 1 / log(2)));
+    return reversal_map(
+        x, &row,
+        expr_select(m, expr_eq(m, sum, zero), sums_exponentials(x->g, by) ? zero : expr_real(m, HUGE_LOGARITHM), e));
 }
 
 /* Returns the factor exp(x) of product e, or NULL. */
@@ -159,8 +158,8 @@ const struct expr *reversal_divide_exponential(struct reversal *x, struct value 
     const int logarithm = logarithm_of(x, by, true);
     const struct expr *exponent = found->arg[0];
     if (found->op == EXPR_EXP) exponent = expr_scaled(m, exponent, 1 / log(2));
-    exponent = expr_make(m, EXPR_SUB, exponent, reversal_value(x, map, logarithm), NULL);
-    return expr_replace(m, e, found, expr_make(m, EXPR_EXP2, exponent, NULL, NULL));
+    exponent = expr_sub(m, exponent, reversal_value(x, map, logarithm));
+    return expr_replace(m, e, found, expr_exp2(m, exponent));
 }
 
 /* Whether the map v has a factor exp(x), where x varies along a sequence, but not over features, and is not bounded. */
@@ -199,7 +198,7 @@ static const struct expr *times_sign(struct reversal *x, struct value *map, cons
     struct value row = graph_value(GRAPH_MAP, x->g->value[by].rank, x->g->value[by].axes);
     const struct expr *const sum = reversal_value(x, &row, by);
     const int sign = reversal_map(x, &row, unless_zero(x->m, sum, sign_of(x->m, sum)));
-    return expr_make(x->m, EXPR_MUL, e, reversal_value(x, map, sign), NULL);
+    return expr_mul(x->m, e, reversal_value(x, map, sign));
 }
 
 const struct expr *reversal_times_inverse(struct reversal *x, struct value *map, const struct expr *e, int by)
@@ -207,10 +206,9 @@ const struct expr *reversal_times_inverse(struct reversal *x, struct value *map,
     struct module *m = x->m;
     const bool positive = value_never_negative(x->g, by);
     const struct expr *const logarithm = reversal_value(x, map, logarithm_of(x, by, positive));
-    const struct expr *const inverse = expr_make(m, EXPR_EXP2, expr_make(m, EXPR_NEG, logarithm, NULL, NULL), NULL,
-                                                 NULL);
+    const struct expr *const inverse = expr_exp2(m, expr_neg(m, logarithm));
     if (!positive) e = times_sign(x, map, e, by);
-    return expr_make(m, EXPR_MUL, e, inverse, NULL);
+    return expr_mul(m, e, inverse);
 }
 
 /* Whether a factor of the product e other than its exponential may be 0. */
@@ -234,11 +232,11 @@ struct normalised normalise_weight(struct reversal *x, int weight, int by)
     struct value factor = v;
     const struct expr *exponent = out.exponential->arg[0];
     if (out.exponential->op == EXPR_EXP) exponent = expr_scaled(m, exponent, per_bit);
-    e = expr_make(m, EXPR_SUB, exponent, reversal_value(x, &factor, logarithm), NULL);
+    e = expr_sub(m, exponent, reversal_value(x, &factor, logarithm));
     /* A weight of 0 may have an exponential beyond f32. */
     if (v.expr != out.exponential && can_be_zero(m, v.expr, out.exponential))
-        e = expr_make(m, EXPR_MIN, e, expr_real(m, MAX_EXPONENT), NULL);
-    e = expr_make(m, EXPR_EXP2, e, NULL, NULL);
+        e = expr_min(m, e, expr_real(m, MAX_EXPONENT));
+    e = expr_exp2(m, e);
     if (!positive) e = times_sign(x, &factor, e, by);
     out.factor = reversal_map(x, &factor, e);
     out.weight = out.factor;

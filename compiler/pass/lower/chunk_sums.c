@@ -57,13 +57,11 @@ static bool is_before(const struct chunk_sums *p, const struct ref *r)
 /* Returns the row of the tiles for r, a row of prefix sums at or after the chunk's first key. */
 static const struct expr *row_of(const struct chunk_sums *p, const struct ref *r, enum prefix_array array)
 {
-    const struct expr *const last = expr_make(p->m, EXPR_SUB, expr_leaf(p->m, EXPR_HI, p->keys), expr_int(p->m, 1),
-                                              NULL);
+    const struct expr *const last = expr_sub(p->m, expr_hi(p->m, p->keys), expr_int(p->m, 1));
     if (array == PREFIX_OF_KEY || array == PREFIX_OF_KEY_LOW) return r->sub[r->rank - 2];
     if (array == PREFIX_OF_CHUNK || array == PREFIX_OF_CHUNK_LOW) return last;
     const struct expr *const at = expr_query_position(p->m, p->queries, p->keys);
-    return expr_make(p->m, EXPR_MAX, expr_leaf(p->m, EXPR_LO, p->keys), expr_make(p->m, EXPR_MIN, at, last, NULL),
-                     NULL);
+    return expr_max(p->m, expr_lo(p->m, p->keys), expr_min(p->m, at, last));
 }
 
 /* Makes statement s read the tiles. A sum before the chunk is 0. */
@@ -81,11 +79,11 @@ static void read_tiles(const struct chunk_sums *p, struct stmt *s)
         if (array != PREFIX_ARRAYS) {
             const bool low = array == PREFIX_OF_KEY_LOW || array == PREFIX_OF_CHUNK_LOW || array == PREFIX_OF_QUERY_LOW;
             struct ref tile = loops_ref(p->x->l, low ? p->low : p->sum);
-            tile.sub[0] = p->slots ? expr_leaf(p->m, EXPR_INDEX, p->x->chunk) : row_of(p, &r, array);
+            tile.sub[0] = p->slots ? expr_index(p->m, p->x->chunk) : row_of(p, &r, array);
             tile.sub[1] = r.sub[r.rank - 1];
             r = tile;
         }
-        with[k] = expr_leaf(p->m, EXPR_OPERAND, kept);
+        with[k] = expr_operand(p->m, kept);
         s->operand[kept++] = r;
     }
     if (kept == s->operands && s->op != LOOPS_MAP) return;
@@ -102,17 +100,11 @@ static void read_all_tiles(const struct chunk_sums *p, struct stmt *s)
     }
 }
 
-static const struct expr *binary(const struct chunk_sums *p, enum expr_op op, const struct expr *a,
-                                 const struct expr *b)
-{
-    return expr_make(p->m, op, a, b, NULL);
-}
-
 /* Returns the reference to a tile at the current row, if the tile has rows. */
 static struct ref current(const struct chunk_sums *p, int tile)
 {
     struct ref r = loops_ref(p->x->l, tile);
-    if (r.rank == 2) r.sub[0] = expr_leaf(p->m, EXPR_LO, p->position);
+    if (r.rank == 2) r.sub[0] = expr_lo(p->m, p->position);
     return r;
 }
 
@@ -131,22 +123,20 @@ static void make_sums(const struct chunk_sums *p, int terms, struct stmt ***at)
 {
     struct lowering *const x = p->x;
     const struct expr *operand[4];
-    for (int k = 0; k < 4; k++) operand[k] = expr_leaf(p->m, EXPR_OPERAND, k);
+    for (int k = 0; k < 4; k++) operand[k] = expr_operand(p->m, k);
     const int all = lower_new_tile(x, "log_decay_total", 1, &p->elements),
               rest = lower_new_tile(x, "log_decay_rest", 1, &p->elements),
               next = lower_new_tile(x, "log_decay_next", 1, &p->elements);
     lower_set_constant(x, at, all, 0);
     lower_set_constant(x, at, rest, 0);
-    struct stmt **body = &lower_loop_over(x, at, p->position, expr_leaf(p->m, EXPR_LO, p->keys),
-                                          expr_leaf(p->m, EXPR_HI, p->keys), 1)
-                              ->body;
-    set(p, &body, next, binary(p, EXPR_ADD, operand[0], operand[1]), 2, (const int[]){all, terms});
+    struct stmt **body = &lower_loop_over(x, at, p->position, expr_lo(p->m, p->keys), expr_hi(p->m, p->keys), 1)->body;
+    set(p, &body, next, expr_add(p->m, operand[0], operand[1]), 2, (const int[]){all, terms});
     /* all + term = next + error */
-    const struct expr *const added = binary(p, EXPR_SUB, operand[2], operand[0]),
-                             *const error = binary(
-                                 p, EXPR_ADD, binary(p, EXPR_SUB, operand[0], binary(p, EXPR_SUB, operand[2], added)),
-                                 binary(p, EXPR_SUB, operand[1], added));
-    set(p, &body, rest, binary(p, EXPR_ADD, operand[3], error), 4, (const int[]){all, terms, next, rest});
+    const struct expr *const added = expr_sub(p->m, operand[2], operand[0]),
+                             *const error = expr_add(p->m,
+                                                     expr_sub(p->m, operand[0], expr_sub(p->m, operand[2], added)),
+                                                     expr_sub(p->m, operand[1], added));
+    set(p, &body, rest, expr_add(p->m, operand[3], error), 4, (const int[]){all, terms, next, rest});
     set(p, &body, all, operand[0], 1, &next);
     set(p, &body, p->sum, operand[0], 1, &next);
     set(p, &body, p->low, operand[0], 1, &rest);
@@ -178,8 +168,7 @@ static int array_of(const struct lowering *x, const struct value *v)
 static const struct expr *of_first_member(const struct chunk_sums *p, const struct expr *e)
 {
     for (int a = 0; a < p->m->axes && p->x->solve >= 0; a++)
-        if (p->m->axis[a].source == SIZE_MEMBERS)
-            e = expr_replace(p->m, e, expr_leaf(p->m, EXPR_INDEX, a), expr_int(p->m, 0));
+        if (p->m->axis[a].source == SIZE_MEMBERS) e = expr_replace(p->m, e, expr_index(p->m, a), expr_int(p->m, 0));
     return e;
 }
 
@@ -212,8 +201,7 @@ static void sum_before(struct chunk_sums *p, const struct value *terms, struct s
         s->operand[k].of = array_of(x, &x->c->sums->value[terms->operand[k].of]);
     }
     for (int a = 0; a < 2; a++) {
-        const struct expr *const old = expr_leaf(p->m, EXPR_INDEX, from[a]), *const own = expr_leaf(p->m, EXPR_INDEX,
-                                                                                                    axes[a]);
+        const struct expr *const old = expr_index(p->m, from[a]), *const own = expr_index(p->m, axes[a]);
         for (int k = 0; k < s->operands; k++)
             for (int n = 0; n < s->operand[k].rank; n++)
                 s->operand[k].sub[n] = of_first_member(p, expr_replace(p->m, s->operand[k].sub[n], old, own));
@@ -226,11 +214,7 @@ static void sum_before(struct chunk_sums *p, const struct value *terms, struct s
 
 void lower_chunk_sums(struct lowering *x, struct stmt *loop, int keys, int queries)
 {
-    struct chunk_sums sums = {.x = x,
-                              .m = x->m,
-                              .keys = keys,
-                              .queries = queries,
-                              .start = expr_leaf(x->m, EXPR_LO, keys)},
+    struct chunk_sums sums = {.x = x, .m = x->m, .keys = keys, .queries = queries, .start = expr_lo(x->m, keys)},
                       *const p = &sums;
     const struct value *const terms = find_terms(x);
     find_axes(p, terms);
@@ -253,8 +237,8 @@ static bool has_row(const struct chunk_sums *p, const struct stmt *s, const stru
     if (array == PREFIX_ARRAYS) return true;
     if (!at || !is_element(p, r->sub[r->rank - 1]) || (s->op != LOOPS_MAP && s->op != LOOPS_DOT)) return false;
     if (array == PREFIX_OF_QUERY || array == PREFIX_OF_QUERY_LOW)
-        return at == expr_leaf(p->m, EXPR_INDEX, p->queries) && ends_at_position(p);
-    if (array == PREFIX_OF_KEY || array == PREFIX_OF_KEY_LOW) return at == expr_leaf(p->m, EXPR_INDEX, p->keys);
+        return at == expr_index(p->m, p->queries) && ends_at_position(p);
+    if (array == PREFIX_OF_KEY || array == PREFIX_OF_KEY_LOW) return at == expr_index(p->m, p->keys);
     while (at->op == EXPR_MAX || at->op == EXPR_MIN) at = at->arg[0];
     return (known_difference(p->m, at, p->start, &from_first) || known_difference(p->m, at, p->next, &from_first)) &&
            from_first == -1;
@@ -275,15 +259,14 @@ static bool have_rows(const struct chunk_sums *p, const struct stmt *s)
    arrays. */
 static const struct value *find_sums(struct chunk_sums *p, struct lowering *x)
 {
-    const struct expr *const chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk),
-                             *const next = expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL),
+    const struct expr *const chunk = expr_index(x->m, x->chunk), *const next = expr_add(x->m, chunk, expr_int(x->m, 1)),
                              *const length = expr_int(x->m, x->m->axis[x->chunk].extent);
     *p = (struct chunk_sums){.x = x,
                              .m = x->m,
                              .keys = x->stream,
                              .queries = x->lane,
-                             .start = expr_make(x->m, EXPR_MUL, chunk, length, NULL),
-                             .next = expr_make(x->m, EXPR_MUL, next, length, NULL)};
+                             .start = expr_mul(x->m, chunk, length),
+                             .next = expr_mul(x->m, next, length)};
     const struct value *const terms = find_terms(x);
     find_axes(p, terms);
     return p->elements < 0 || p->position < 0 ? NULL : terms;
@@ -295,10 +278,10 @@ static int leave_sum(const struct chunk_sums *p, struct stmt ***at, bool low)
     struct lowering *const x = p->x;
     const int axes[2] = {x->chunk, p->elements},
               slot = lower_new_tile(x, low ? "state_decay_low" : "state_decay", 2, axes);
-    struct stmt *const s = lower_assign(x, at, 1, &p->elements, slot, FOLD_SET, expr_leaf(p->m, EXPR_OPERAND, 0));
-    s->assign[0].to.sub[0] = expr_leaf(p->m, EXPR_INDEX, x->chunk);
+    struct stmt *const s = lower_assign(x, at, 1, &p->elements, slot, FOLD_SET, expr_operand(p->m, 0));
+    s->assign[0].to.sub[0] = expr_index(p->m, x->chunk);
     s->operand[s->operands++] = loops_ref(x->l, low ? p->low : p->sum);
-    s->operand[0].sub[0] = expr_make(p->m, EXPR_SUB, expr_leaf(p->m, EXPR_HI, p->keys), expr_int(p->m, 1), NULL);
+    s->operand[0].sub[0] = expr_sub(p->m, expr_hi(p->m, p->keys), expr_int(p->m, 1));
     return slot;
 }
 
@@ -339,9 +322,8 @@ static struct stmt *without_keys(struct lowering *x, const struct expr *first, c
 {
     struct stmt *const empty = stmt_new(x->l, LOOPS_IF), **at = &empty->body;
     empty->axis = x->lane;
-    empty->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_SIZE, x->stream), first, NULL);
-    at = &lower_loop_over(x, &at, x->lane, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, x->lane), x->c->tiling.tile_q)
-              ->body;
+    empty->where = expr_le(x->m, expr_size(x->m, x->stream), first);
+    at = &lower_loop_over(x, &at, x->lane, expr_int(x->m, 0), expr_size(x->m, x->lane), x->c->tiling.tile_q)->body;
     copy_zeros(x, body, &at);
     return empty;
 }
@@ -351,12 +333,11 @@ struct stmt *lower_over_chunk(struct lowering *x, struct stmt *body)
     struct chunk_sums sums, *const p = &sums;
     const struct value *const terms = find_sums(p, x);
     const int64_t length = x->m->axis[x->chunk].extent;
-    const struct expr *const from = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_LO, x->chunk),
-                                              expr_int(x->m, length), NULL),
-                             *const end = expr_make(x->m, EXPR_ADD, from, expr_int(x->m, length), NULL);
+    const struct expr *const from = expr_mul(x->m, expr_lo(x->m, x->chunk), expr_int(x->m, length)),
+                             *const end = expr_add(x->m, from, expr_int(x->m, length));
     struct stmt **at = lower_new_list(x);
-    struct stmt *const loop = lower_loop_over(
-        x, &at, x->stream, from, expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, x->stream), end, NULL), length);
+    struct stmt *const loop = lower_loop_over(x, &at, x->stream, from, expr_min(x->m, expr_size(x->m, x->stream), end),
+                                              length);
     loop->body = body;
     if (terms && have_rows(p, body)) sum_before(p, terms, &loop->body);
     struct stmt *const empty = without_keys(x, from, body);

@@ -342,7 +342,7 @@ static void compute_again(struct by_chunks *p, int v)
 static const struct expr *own_chunk(const struct by_chunks *p)
 {
     const struct expr *const length = expr_int(p->m, p->m->axis[p->x->chunk].extent);
-    return expr_make(p->m, EXPR_DIV, expr_leaf(p->m, EXPR_LO, p->keys), length, NULL);
+    return expr_div(p->m, expr_lo(p->m, p->keys), length);
 }
 
 /* Makes the loop over the tiles of a chunk's queries. */
@@ -351,7 +351,7 @@ static struct stmt *query_loop(struct by_chunks *p)
     struct lowering *const x = p->x;
     const struct expr *from, *to;
     lower_chunk_range(x, p->queries, x->last, &from, &to);
-    const struct expr *const chunk = expr_leaf(p->m, EXPR_LO, x->chunk), *const number = own_chunk(p);
+    const struct expr *const chunk = expr_lo(p->m, x->chunk), *const number = own_chunk(p);
     from = expr_replace(p->m, from, chunk, number);
     to = expr_replace(p->m, to, chunk, number);
     return lower_loop_over(x, p->at, p->queries, from, to, x->c->tiling.tile_q);
@@ -369,9 +369,8 @@ static void keep_state(struct by_chunks *p, const struct value *v, int array)
     s->rank = x->l->array[array].rank;
     memcpy(s->axes, x->l->array[array].axes, sizeof s->axes);
     s->operand[s->operands++] = loops_ref(x->l, array);
-    s->assign[0].expr = v->operands > graph_summed(v)
-                            ? lower_kept(x, v, begin, s)
-                            : expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), v->keep, NULL);
+    s->assign[0].expr = v->operands > graph_summed(v) ? lower_kept(x, v, begin, s)
+                                                      : expr_mul(x->m, expr_operand(x->m, 0), v->keep);
     lower_name_chunk(x, *begin, p->keys, p->direction < 0 ? -1 : 0);
 }
 
@@ -383,7 +382,7 @@ static void add_to_state(struct by_chunks *p, const struct value *v, int array, 
     const int *const axes = x->l->array[array].axes;
     if (v->op == GRAPH_REDUCE) {
         const int nest[2] = {axes[0], along};
-        struct stmt *const s = lower_assign(x, at, 2, nest, array, FOLD_SUM, expr_leaf(x->m, EXPR_OPERAND, 0));
+        struct stmt *const s = lower_assign(x, at, 2, nest, array, FOLD_SUM, expr_operand(x->m, 0));
         s->operand[s->operands++] = lower_ref(x, features);
         return;
     }
@@ -652,9 +651,8 @@ static void name_chunk_of_rows(struct by_chunks *p, struct stmt *s)
     const struct expr *const length = expr_int(p->m, p->m->axis[p->x->chunk].extent), *const number = own_chunk(p);
     for (int a = 0; a < p->m->axes; a++) {
         if (p->m->axis[a].source != SIZE_N_K || !is_sequence(p, a)) continue;
-        const struct expr *const row = expr_make(p->m, EXPR_MAX, expr_leaf(p->m, EXPR_INDEX, a), expr_int(p->m, 0),
-                                                 NULL);
-        lower_replace(p->x, s, expr_make(p->m, EXPR_DIV, row, length, NULL), number);
+        const struct expr *const row = expr_max(p->m, expr_index(p->m, a), expr_int(p->m, 0));
+        lower_replace(p->x, s, expr_div(p->m, row, length), number);
     }
     if (p->x->chunk_of) lower_replace(p->x, s, p->x->chunk_of, number);
 }
@@ -670,28 +668,26 @@ static struct stmt *open_loops(struct by_chunks *p, struct stmt ***at)
             used |= (value_operand_axes(&p->g->value[v]) | value_axes(&p->g->value[v]));
     for (int a = 0; a < p->m->axes; a++) {
         if (!(used >> a & 1) || !lower_run_time(x, a) || is_sequence(p, a) || a == x->chunk) continue;
-        struct stmt *const loop = lower_loop_over(x, at, a, zero, expr_leaf(p->m, EXPR_SIZE, a), 1);
+        struct stmt *const loop = lower_loop_over(x, at, a, zero, expr_size(p->m, a), 1);
         loop->parallel = p->m->axis[a].source != SIZE_MEMBERS; /* states have no axis of members */
-        x->outer |= UINT32_C(1) << a;
+        x->outer |= AXIS(a);
         *at = &loop->body;
     }
     find_merged(p);
     begin_states(p, at);
     share_tiles(p);
-    struct stmt *loop = lower_loop_over(x, at, x->chunk, zero, expr_leaf(p->m, EXPR_SIZE, x->chunk), 1);
+    struct stmt *loop = lower_loop_over(x, at, x->chunk, zero, expr_size(p->m, x->chunk), 1);
     struct lowering in_order = *x;
     in_order.after = p->direction < 0;
-    const struct expr *const number = lower_chunk_number(&in_order, expr_leaf(p->m, EXPR_LO, x->chunk)),
-                             *const from = expr_make(p->m, EXPR_MUL, number, length, NULL),
-                             *const to = expr_make(p->m, EXPR_ADD, from, length, NULL);
+    const struct expr *const number = lower_chunk_number(&in_order, expr_lo(p->m, x->chunk)),
+                             *const from = expr_mul(p->m, number, length), *const to = expr_add(p->m, from, length);
     struct stmt **body = &loop->body;
-    loop = lower_loop_over(x, &body, p->keys, from,
-                           expr_make(p->m, EXPR_MIN, to, expr_leaf(p->m, EXPR_SIZE, p->keys), NULL),
+    loop = lower_loop_over(x, &body, p->keys, from, expr_min(p->m, to, expr_size(p->m, p->keys)),
                            p->m->axis[x->chunk].extent);
     for (int a = 0; a < p->m->axes; a++) {
         if (!(used >> a & 1) || a == p->keys || a == p->queries || !is_sequence(p, a)) continue;
         body = &loop->body;
-        loop = lower_loop_over(x, &body, a, expr_leaf(p->m, EXPR_LO, p->keys), expr_leaf(p->m, EXPR_HI, p->keys),
+        loop = lower_loop_over(x, &body, a, expr_lo(p->m, p->keys), expr_hi(p->m, p->keys),
                                p->m->axis[x->chunk].extent);
     }
     return loop;

@@ -71,7 +71,7 @@ static void find_direction(struct lowering *x, const struct value *v)
     const struct expr *where = v->where;
     if (!x->prefix || !value_has_axis(v, x->chunk) || !where) return;
     if (where->op == EXPR_AND) where = where->arg[1];
-    if (where->op != EXPR_LT || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->chunk)) return;
+    if (where->op != EXPR_LT || where->arg[0] != expr_index(x->m, x->chunk)) return;
     x->after = true;
     x->stream_last = expr_of_sequence(x->m, position_in(where->arg[1]));
 }
@@ -222,9 +222,8 @@ static bool reads_other_chunks(const struct lowering *x, int v)
     const struct expr *const where = value->where;
     if (!where || x->lowered[v].stage == STATE) return false;
     const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
-                             *const first = expr_make(x->m, EXPR_MUL, x->chunk_of, length, NULL),
-                             *const in_chunk = expr_make(x->m, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                                         NULL);
+                             *const first = expr_mul(x->m, x->chunk_of, length),
+                             *const in_chunk = expr_le(x->m, first, expr_index(x->m, x->stream));
     return where->op != EXPR_AND || (where->arg[0] != in_chunk && where->arg[1] != in_chunk);
 }
 
@@ -351,7 +350,7 @@ static void copy_solved_arrays(struct graph *g)
             struct value map = graph_value(GRAPH_MAP, 0, NULL);
             map.operands = 1;
             map.operand[0] = read;
-            map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+            map.expr = expr_operand(g->module, 0);
             for (int sequences = 0; sequences < 2; sequences++)
                 for (int a = 0; a < g->module->axes; a++)
                     if (ref_uses_axis(&read, a) && axis_is_sequence(&g->module->axis[a]) == sequences)

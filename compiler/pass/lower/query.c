@@ -7,15 +7,15 @@
 const struct expr *lower_chunk_number(const struct lowering *x, const struct expr *place)
 {
     if (!x->after) return place;
-    const struct expr *last = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->chunk), expr_int(x->m, 1), NULL);
-    return expr_make(x->m, EXPR_SUB, last, place, NULL);
+    const struct expr *last = expr_sub(x->m, expr_size(x->m, x->chunk), expr_int(x->m, 1));
+    return expr_sub(x->m, last, place);
 }
 
 /* Replaces the formula of a query's chunk by the index of the loop over chunks. This is done in s, in statements
    after s, and inside these statements. */
 static void name_chunks(struct lowering *x, struct stmt *s)
 {
-    const struct expr *own = lower_chunk_number(x, expr_leaf(x->m, EXPR_INDEX, x->chunk));
+    const struct expr *own = lower_chunk_number(x, expr_index(x->m, x->chunk));
     for (; s; s = s->next) {
         if (s->where) s->where = expr_replace(x->m, s->where, x->chunk_of, own);
         for (int k = 0; k < s->assigns; k++)
@@ -33,29 +33,26 @@ static void name_chunks(struct lowering *x, struct stmt *s)
 static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
                                       const struct expr *min)
 {
-    const struct expr *zero = expr_int(x->m, 0), *none = expr_leaf(x->m, EXPR_SIZE, axis);
-    if (!expr_has(last, EXPR_INDEX))
-        return expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_LE, min, last, NULL), zero, none);
+    const struct expr *zero = expr_int(x->m, 0), *none = expr_size(x->m, axis);
+    if (!expr_has(last, EXPR_INDEX)) return expr_select(x->m, expr_le(x->m, min, last), zero, none);
     if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
         const struct expr *a = first_query(x, axis, last->arg[0], min), *b = first_query(x, axis, last->arg[1], min);
         return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
     }
-    const struct expr *shift = expr_replace(x->m, last, expr_leaf(x->m, EXPR_INDEX, axis), zero);
-    return expr_make(x->m, EXPR_SUB, min, shift, NULL);
+    const struct expr *shift = expr_replace(x->m, last, expr_index(x->m, axis), zero);
+    return expr_sub(x->m, min, shift);
 }
 
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,
                        const struct expr **to)
 {
-    const struct expr *zero = expr_int(x->m, 0), *chunk = lower_chunk_number(x, expr_leaf(x->m, EXPR_LO, x->chunk)),
+    const struct expr *zero = expr_int(x->m, 0), *chunk = lower_chunk_number(x, expr_lo(x->m, x->chunk)),
                       *length = expr_int(x->m, x->m->axis[x->chunk].extent);
-    const struct expr *begin = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-    const struct expr *end = expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL),
-                                       length, NULL);
-    const struct expr *none_before = expr_make(x->m, EXPR_EQ, chunk, zero, NULL);
-    *from = expr_make(x->m, EXPR_SELECT, none_before, zero,
-                      expr_make(x->m, EXPR_MAX, zero, first_query(x, axis, last, begin), NULL));
-    *to = expr_make(x->m, EXPR_MIN, expr_leaf(x->m, EXPR_SIZE, axis), first_query(x, axis, last, end), NULL);
+    const struct expr *begin = expr_mul(x->m, chunk, length);
+    const struct expr *end = expr_mul(x->m, expr_add(x->m, chunk, expr_int(x->m, 1)), length);
+    const struct expr *none_before = expr_eq(x->m, chunk, zero);
+    *from = expr_select(x->m, none_before, zero, expr_max(x->m, zero, first_query(x, axis, last, begin)));
+    *to = expr_min(x->m, expr_size(x->m, axis), first_query(x, axis, last, end));
 }
 
 /* Returns the axes of the loops over queries, in order. An output of slices' sums lacks the axes of its rows. */
@@ -79,7 +76,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
     const int count = query_axes(x, open, axes);
     for (int k = 0; k < count; k++) {
         const int axis = axes[k];
-        const struct expr *from = zero, *to = expr_leaf(x->m, EXPR_SIZE, axis);
+        const struct expr *from = zero, *to = expr_size(x->m, axis);
         if (axis == x->lane && x->prefix) lower_chunk_range(x, axis, x->last, &from, &to);
         struct stmt *loop = lower_loop_over(x, &inner, axis, from, to, axis == x->lane ? x->c->tiling.tile_q : 1);
         loop->parallel = parallel;
@@ -93,7 +90,7 @@ void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, 
 void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
 {
     struct module *m = x->m;
-    const struct expr *zero = expr_int(m, 0), *unit = expr_leaf(m, EXPR_LO, x->slices);
+    const struct expr *zero = expr_int(m, 0), *unit = expr_lo(m, x->slices);
     struct stmt **inner = *at, *loop;
     for (int a = 0; a < m->axes; a++) {
         bool kept = a == x->slices;
@@ -102,7 +99,7 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
             kept |= lower_has_slices(x, v) && lower_run_time(x, a) && value_has_axis(v, a);
         }
         if (!kept) continue;
-        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        loop = lower_loop_over(x, &inner, a, zero, expr_size(m, a), 1);
         loop->parallel = true;
         inner = &loop->body;
     }
@@ -111,15 +108,14 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
     struct stmt **end = NULL;
     for (int a = 0; a < m->axes; a++) {
         if (!(x->within >> a & 1) || a == x->lane) continue;
-        loop = lower_loop_over(x, &inner, a, zero, expr_leaf(m, EXPR_SIZE, a), 1);
+        loop = lower_loop_over(x, &inner, a, zero, expr_size(m, a), 1);
         if (!end) end = inner;
         inner = &loop->body;
     }
     const struct row_slices rows = slices_of_rows(m, x->within, x->lane, x->slices, EXPR_LO);
-    const struct expr *from = expr_make(m, EXPR_MUL, unit, rows.length, NULL),
-                      *to = expr_make(m, EXPR_ADD, from, rows.length, NULL);
-    from = expr_make(m, EXPR_MAX, zero, expr_make(m, EXPR_SUB, from, rows.first, NULL), NULL);
-    to = expr_make(m, EXPR_MIN, expr_leaf(m, EXPR_SIZE, x->lane), expr_make(m, EXPR_SUB, to, rows.first, NULL), NULL);
+    const struct expr *from = expr_mul(m, unit, rows.length), *to = expr_add(m, from, rows.length);
+    from = expr_max(m, zero, expr_sub(m, from, rows.first));
+    to = expr_min(m, expr_size(m, x->lane), expr_sub(m, to, rows.first));
     lower_loop_over(x, &inner, x->lane, from, to, x->c->tiling.tile_q)->body = body;
     *(end ? end : inner) = *x->closed;
 }
@@ -171,9 +167,8 @@ static void run_sums_once(struct lowering *x, struct stmt **at)
         struct stmt *const first = stmt_new(x->l, LOOPS_IF);
         for (int a = 0; a < x->m->axes; a++) {
             if (!(missing >> a & 1)) continue;
-            const struct expr *const is_first = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, a), expr_int(x->m, 0),
-                                                          NULL);
-            first->where = first->where ? expr_make(x->m, EXPR_AND, first->where, is_first, NULL) : is_first;
+            const struct expr *const is_first = expr_le(x->m, expr_lo(x->m, a), expr_int(x->m, 0));
+            first->where = first->where ? expr_and(x->m, first->where, is_first) : is_first;
             first->axis = a;
         }
         first->next = s->next;
@@ -190,15 +185,13 @@ static void outer_loops(struct lowering *x, struct stmt *inside)
     const struct expr *zero = expr_int(x->m, 0);
     struct stmt **at = x->before, **inner;
     if (x->stream >= 0)
-        at = &lower_loop_over(x, &x->before, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                              x->c->tiling.tile_k)
-                  ->body;
+        at = &lower_loop_over(x, &x->before, x->stream, zero, expr_size(x->m, x->stream), x->c->tiling.tile_k)->body;
     *at = *x->opened;
     while (*at) at = &(*at)->next;
     inner = at;
     for (int a = 0; a < x->m->axes; a++)
         if (x->outer >> a & 1)
-            inner = &lower_loop_over(x, &(struct stmt **){inner}, a, zero, expr_leaf(x->m, EXPR_SIZE, a), 1)->body;
+            inner = &lower_loop_over(x, &(struct stmt **){inner}, a, zero, expr_size(x->m, a), 1)->body;
     *inner = inside;
     while (*at) at = &(*at)->next;
     *at = *x->closed;
@@ -224,7 +217,7 @@ struct stmt *lower_query_body(struct lowering *x)
         *x->before = *inside;
         while (*x->before) x->before = &(*x->before)->next;
     } else if (*inside) {
-        const struct expr *all = x->stream < 0 ? NULL : expr_leaf(x->m, EXPR_SIZE, x->stream);
+        const struct expr *all = x->stream < 0 ? NULL : expr_size(x->m, x->stream);
         struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
         loop->where = region;
         loop->body = *inside;

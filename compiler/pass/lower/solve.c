@@ -60,16 +60,16 @@ void lower_replace(struct lowering *x, struct stmt *s, const struct expr *from, 
 
 void lower_name_chunk(struct lowering *x, struct stmt *s, int keys, int step)
 {
-    const struct expr *const first = expr_leaf(x->m, EXPR_LO, keys), *const key = expr_leaf(x->m, EXPR_INDEX, keys),
+    const struct expr *const first = expr_lo(x->m, keys), *const key = expr_index(x->m, keys),
                              *const length = expr_int(x->m, x->m->axis[x->chunk].extent),
-                             *number = expr_make(x->m, EXPR_DIV, first, length, NULL);
-    const struct expr *const start = expr_make(x->m, EXPR_MUL, number, length, NULL);
-    if (step) number = expr_make(x->m, EXPR_ADD, number, expr_int(x->m, step), NULL);
-    lower_replace(x, s, expr_leaf(x->m, EXPR_LO, x->chunk), number);
-    lower_replace(x, s, expr_leaf(x->m, EXPR_INDEX, x->chunk), number);
+                             *number = expr_div(x->m, first, length);
+    const struct expr *const start = expr_mul(x->m, number, length);
+    if (step) number = expr_add(x->m, number, expr_int(x->m, step));
+    lower_replace(x, s, expr_lo(x->m, x->chunk), number);
+    lower_replace(x, s, expr_index(x->m, x->chunk), number);
     lower_replace(x, s, start, first);
     /* This condition is true for all keys of the loop. */
-    lower_replace(x, s, expr_make(x->m, EXPR_LE, first, key, NULL), expr_int(x->m, 1));
+    lower_replace(x, s, expr_le(x->m, first, key), expr_int(x->m, 1));
 }
 
 /* Replaces the number of the chunk in statements inside the loop over keys. The new number is the chunk of the
@@ -83,13 +83,10 @@ static void name_chunk(struct lowering *x, struct stmt *s, bool next)
 /* Replaces the chunk of a weight's row by the chunk of the loop. */
 static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
 {
-    const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent), *const row = expr_make(
-                                                                                       x->m, EXPR_MAX,
-                                                                                       expr_leaf(x->m, EXPR_INDEX,
-                                                                                                 x->lane),
-                                                                                       expr_int(x->m, 0), NULL);
-    lower_replace(x, s, expr_make(x->m, EXPR_DIV, row, length, NULL),
-                  expr_make(x->m, EXPR_DIV, expr_leaf(x->m, EXPR_LO, x->stream), length, NULL));
+    const struct expr *const length = expr_int(x->m, x->m->axis[x->chunk].extent), *const row = expr_max(
+                                                                                       x->m, expr_index(x->m, x->lane),
+                                                                                       expr_int(x->m, 0));
+    lower_replace(x, s, expr_div(x->m, row, length), expr_div(x->m, expr_lo(x->m, x->stream), length));
 }
 
 /* Makes a tile for each state. The tiles are 0 before the first chunk. */
@@ -109,17 +106,16 @@ static void begin_states(struct lowering *x, struct stmt ***at)
 int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 {
     const int axes[2] = {rows, lanes};
-    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0), *const second = expr_leaf(x->m, EXPR_OPERAND, 1);
+    const struct expr *const first = expr_operand(x->m, 0), *const second = expr_operand(x->m, 1);
     struct ref values = lower_ref(x, &x->g->value[x->solve].operand[SOLVE_VALUES]);
     const struct array *const a = &x->l->array[values.of];
     if (earlier < 0 && a->kind == ARRAY_TILE && a->rank == 2 && a->axes[0] == rows && a->axes[1] == lanes)
         return values.of;
     const int made = lower_new_tile(x, "rest", 2, axes);
     struct stmt *s = lower_assign(x, &x->end, 2, axes, made, FOLD_SET,
-                                  earlier < 0 ? first : expr_make(x->m, EXPR_SUB, first, second, NULL));
+                                  earlier < 0 ? first : expr_sub(x->m, first, second));
     for (int k = 0; k < values.rank; k++)
-        values.sub[k] = expr_replace(x->m, values.sub[k], expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                     expr_leaf(x->m, EXPR_INDEX, rows));
+        values.sub[k] = expr_replace(x->m, values.sub[k], expr_index(x->m, x->stream), expr_index(x->m, rows));
     s->operand[s->operands++] = values;
     if (earlier >= 0) s->operand[s->operands++] = loops_ref(x->l, earlier);
     return made;
@@ -139,8 +135,7 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     for (int v = 0; v < x->g->values; v++)
         if (needed[v]) lower_value(x, v);
     const int later = solve->backward ? x->stream : rows, sooner = solve->backward ? rows : x->stream;
-    const struct expr *const implied = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, sooner),
-                                                 expr_leaf(x->m, EXPR_INDEX, later), NULL);
+    const struct expr *const implied = expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later));
     if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
     x->lowered[x->solve].array = lower_system(x, lower_rest(x, rows, lanes, lower_earlier(x, state, rows)));
     if (program_has_transitions(&x->c->program)) x->lowered[x->solve].transition = lower_transitions(x, rows);
@@ -158,13 +153,12 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
 static void add_chunk(struct lowering *x, const struct value *v, int array, int solution, struct stmt ***at)
 {
     const int rank = x->l->array[array].rank, *const axes = x->l->array[array].axes;
-    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const struct expr *const first = expr_operand(x->m, 0);
     const int summed = graph_summed(v); /* other operands belong to `keep` */
     if (v->keep) {
         struct stmt **const begin = *at, *const s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
         s->operand[s->operands++] = loops_ref(x->l, array);
-        s->assign[0].expr = v->operands > summed ? lower_kept(x, v, begin, s)
-                                                 : expr_make(x->m, EXPR_MUL, first, v->keep, NULL);
+        s->assign[0].expr = v->operands > summed ? lower_kept(x, v, begin, s) : expr_mul(x->m, first, v->keep);
         name_chunk(x, *begin, false); /* the factor carries the state to the next chunk */
     }
     if (solution < 0) return;
@@ -224,7 +218,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
     int along;
     for (int k = 0; k < out->rank; k++) {
         if (!lower_run_time(x, out->axes[k]) || out->axes[k] == x->lane) continue;
-        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_size(x->m, out->axes[k]), 1);
         open[out->axes[k]] = true;
         loop->parallel = value_has_axis(solve, out->axes[k]) || !graph_is_output(x->g, x->solve);
         at = &loop->body;
@@ -238,7 +232,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
         lower_join(x, &at);
         return;
     }
-    struct stmt *const chunks = lower_loop_over(x, &at, x->stream, zero, expr_leaf(x->m, EXPR_SIZE, x->stream),
+    struct stmt *const chunks = lower_loop_over(x, &at, x->stream, zero, expr_size(x->m, x->stream),
                                                 x->m->axis[x->chunk].extent);
     struct stmt **body = &chunks->body;
 
@@ -251,8 +245,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
     for (int v = 0; v < x->g->values; v++)
         for (int k = 0; k < x->g->value[v].operands && x->lowered[v].stage == STATE; k++)
             mark(x, x->g->value[v].operand[k].of, needed);
-    const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
-                                                                                               x->stream);
+    const struct expr *const from = expr_lo(x->m, x->stream), *const to = expr_hi(x->m, x->stream);
     struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
     rows->body = lower_keys(&keys, needed, x->lowered[state_of_solution(x)].array);
     copy_solution(&keys, &body);
@@ -279,14 +272,13 @@ void lower_solve(struct lowering *x, struct stmt **at)
 struct stmt *lower_chunks(struct lowering *x, int axis, struct stmt ***at)
 {
     const struct expr *const zero = expr_int(x->m, 0), *const length = expr_int(x->m, x->m->axis[x->chunk].extent);
-    struct stmt *const chunks = lower_loop_over(x, at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+    struct stmt *const chunks = lower_loop_over(x, at, x->chunk, zero, expr_size(x->m, x->chunk), 1);
     struct lowering order = *x;
     order.after = x->g->value[x->solve].backward;
-    const struct expr *const number = lower_chunk_number(&order, expr_leaf(x->m, EXPR_LO, x->chunk)),
-                             *const from = expr_make(x->m, EXPR_MUL, number, length, NULL),
-                             *const to = expr_make(x->m, EXPR_ADD, from, length, NULL);
+    const struct expr *const number = lower_chunk_number(&order, expr_lo(x->m, x->chunk)),
+                             *const from = expr_mul(x->m, number, length), *const to = expr_add(x->m, from, length);
     struct stmt **body = &chunks->body;
-    return lower_loop_over(x, &body, axis, from, expr_make(x->m, EXPR_MIN, to, expr_leaf(x->m, EXPR_SIZE, axis), NULL),
+    return lower_loop_over(x, &body, axis, from, expr_min(x->m, to, expr_size(x->m, axis)),
                            x->m->axis[x->chunk].extent);
 }
 
@@ -299,9 +291,8 @@ static void add_solution(struct lowering *x, int state, struct stmt ***at)
     if (solve->keep) {
         struct stmt *const s = lower_assign(x, at, 2, axes, state, FOLD_SET, NULL);
         s->operand[s->operands++] = loops_ref(x->l, state);
-        s->assign[0].expr = solve->operands > graph_summed(solve)
-                                ? lower_kept(x, solve, begin, s)
-                                : expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), solve->keep, NULL);
+        s->assign[0].expr = solve->operands > graph_summed(solve) ? lower_kept(x, solve, begin, s)
+                                                                  : expr_mul(x->m, expr_operand(x->m, 0), solve->keep);
         name_chunk(x, *begin, solve->backward); /* this factor carries the state from the keys' chunk to the next one */
     }
     struct stmt *const s = lower_append(x, at, LOOPS_DOT);
@@ -324,7 +315,7 @@ void lower_solution(struct lowering *x, struct stmt **at)
     x->needed = needed;
     for (int k = 0; k < out->rank; k++) {
         if (!lower_run_time(x, out->axes[k]) || out->axes[k] == x->stream) continue;
-        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_size(x->m, out->axes[k]), 1);
         loop->parallel = true;
         at = &loop->body;
     }
@@ -336,8 +327,7 @@ void lower_solution(struct lowering *x, struct stmt **at)
     lower_set_constant(x, &at, state, 0);
     struct stmt *const one = lower_chunks(x, x->stream, &at);
     struct stmt **body = &one->body;
-    const struct expr *const from = expr_leaf(x->m, EXPR_LO, x->stream), *const to = expr_leaf(x->m, EXPR_HI,
-                                                                                               x->stream);
+    const struct expr *const from = expr_lo(x->m, x->stream), *const to = expr_hi(x->m, x->stream);
     struct stmt *const rows = lower_loop_over(x, &body, x->lane, from, to, x->m->axis[x->chunk].extent);
     rows->body = lower_keys(x, needed, state);
     add_solution(x, state, &body);

@@ -11,8 +11,8 @@
    statements. The keys of chunk c are summed for the queries of chunk c + 1. */
 static void name_next_chunk(struct lowering *x, struct stmt *s)
 {
-    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->chunk),
-                      *next = lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
+    const struct expr *own = expr_index(x->m, x->chunk),
+                      *next = lower_chunk_number(x, expr_add(x->m, own, expr_int(x->m, 1)));
     for (; s; s = s->next) {
         for (int k = 0; k < s->assigns; k++)
             if (s->assign[k].expr) s->assign[k].expr = expr_replace(x->m, s->assign[k].expr, own, next);
@@ -38,12 +38,11 @@ static bool is_power(const struct expr *e)
 static const struct expr *lost(struct module *m, const struct expr *keep)
 {
     if (is_power(keep)) {
-        const struct expr *const x = expr_make(m, EXPR_MUL, keep->arg[1], decay_log(m, keep->arg[0]), NULL);
-        return expr_make(m, EXPR_NEG, expr_make(m, EXPR_EXPM1, x, NULL, NULL), NULL, NULL);
+        const struct expr *const x = expr_mul(m, keep->arg[1], decay_log(m, keep->arg[0]));
+        return expr_neg(m, expr_make(m, EXPR_EXPM1, x, NULL, NULL));
     }
-    if (keep->op == EXPR_SELECT)
-        return expr_make(m, EXPR_SELECT, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
-    return expr_make(m, EXPR_SUB, expr_real(m, 1), keep, NULL);
+    if (keep->op == EXPR_SELECT) return expr_select(m, keep->arg[0], lost(m, keep->arg[1]), lost(m, keep->arg[2]));
+    return expr_sub(m, expr_real(m, 1), keep);
 }
 
 /* Returns the name of the slots with `word` instead of "state", such as "carried_sum" for "state_sum". */
@@ -58,8 +57,8 @@ static const char *name_like(const struct lowering *x, const char *word, const s
 /* Returns the chunk that follows the current chunk of the loop. */
 static const struct expr *next_chunk(const struct lowering *x)
 {
-    const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk);
-    return lower_chunk_number(x, expr_make(x->m, EXPR_ADD, own, expr_int(x->m, 1), NULL));
+    const struct expr *const own = expr_index(x->m, x->chunk);
+    return lower_chunk_number(x, expr_add(x->m, own, expr_int(x->m, 1)));
 }
 
 /* The factor `keep`, for carried = carried * times + (slot - carried * loss). Either loss is 0, or times is 1. */
@@ -70,18 +69,16 @@ struct carry {
 /* Returns e with decays as powers of 2, which are faster. */
 static const struct expr *powers_of_2(struct module *m, const struct expr *e)
 {
-    if (e->op == EXPR_SELECT)
-        return expr_make(m, EXPR_SELECT, e->arg[0], powers_of_2(m, e->arg[1]), powers_of_2(m, e->arg[2]));
+    if (e->op == EXPR_SELECT) return expr_select(m, e->arg[0], powers_of_2(m, e->arg[1]), powers_of_2(m, e->arg[2]));
     if (!is_power(e)) return e;
-    return expr_make(m, EXPR_EXP2, expr_make(m, EXPR_MUL, e->arg[1], decay_log2(m, e->arg[0]), NULL), NULL, NULL);
+    return expr_exp2(m, expr_mul(m, e->arg[1], decay_log2(m, e->arg[0])));
 }
 
 static struct carry carry_of(struct module *m, const struct expr *keep)
 {
-    const struct expr *const faster = powers_of_2(m, keep), *const little = expr_make(m, EXPR_LT, faster,
-                                                                                      expr_real(m, 0.5), NULL);
-    return (struct carry){expr_make(m, EXPR_SELECT, little, faster, expr_real(m, 1)),
-                          expr_make(m, EXPR_SELECT, little, expr_real(m, 0), lost(m, keep))};
+    const struct expr *const faster = powers_of_2(m, keep), *const little = expr_lt(m, faster, expr_real(m, 0.5));
+    return (struct carry){expr_select(m, little, faster, expr_real(m, 1)),
+                          expr_select(m, little, expr_real(m, 0), lost(m, keep))};
 }
 
 /* Makes a statement before s, at `at`, that computes carry->times and carry->loss. Returns them as operands of s. */
@@ -89,16 +86,16 @@ static struct carry carry_from_tiles(struct lowering *x, const struct value *v, 
                                      struct stmt **at, struct stmt *s)
 {
     struct stmt *made = stmt_new(x->l, LOOPS_MAP);
-    const struct expr *with[MAX_OPERANDS] = {NULL}, *const chunk = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+    const struct expr *with[MAX_OPERANDS] = {NULL}, *const chunk = expr_index(x->m, x->chunk);
     uint32_t used = expr_axes(carry->times);
     for (int k = graph_summed(v); k < v->operands; k++) {
         struct ref r = lower_ref(x, &v->operand[k]);
         for (int n = 0; n < r.rank && x->after; n++) r.sub[n] = expr_replace(x->m, r.sub[n], chunk, next_chunk(x));
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, made->operands);
+        with[k] = expr_operand(x->m, made->operands);
         used |= ref_axes(&r);
         made->operand[made->operands++] = r;
     }
-    for (int k = 0; k < graph_summed(v); k++) with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+    for (int k = 0; k < graph_summed(v); k++) with[k] = expr_operand(x->m, k);
     for (int k = 0; k < s->rank; k++)
         if (used >> s->axes[k] & 1) made->axes[made->rank++] = s->axes[k];
     if (!made->rank) made->axes[made->rank++] = s->axes[0];
@@ -107,7 +104,7 @@ static struct carry carry_from_tiles(struct lowering *x, const struct value *v, 
         const int tile = lower_new_tile(x, k ? "lost_share" : "kept_share", made->rank, made->axes);
         made->assign[made->assigns++] = (struct assign){loops_ref(x->l, tile), FOLD_SET,
                                                         expr_bind(x->m, factor[k], with), 0};
-        of[k] = expr_leaf(x->m, EXPR_OPERAND, s->operands);
+        of[k] = expr_operand(x->m, s->operands);
         s->operand[s->operands++] = loops_ref(x->l, tile);
     }
     made->next = s;
@@ -117,11 +114,10 @@ static struct carry carry_from_tiles(struct lowering *x, const struct value *v, 
 
 const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s)
 {
-    const struct expr *const carried = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const struct expr *const carried = expr_operand(x->m, 0);
     struct carry carry = carry_of(x->m, v->keep);
     carry = carry_from_tiles(x, v, &carry, at, s);
-    return expr_make(x->m, EXPR_SUB, expr_make(x->m, EXPR_MUL, carried, carry.times, NULL),
-                     expr_make(x->m, EXPR_MUL, carried, carry.loss, NULL), NULL);
+    return expr_sub(x->m, expr_mul(x->m, carried, carry.times), expr_mul(x->m, carried, carry.loss));
 }
 
 /* Makes the statements that fold a slot: carried = keep * carried + slot. If queries read earlier states, the old
@@ -145,7 +141,7 @@ static void fold_state(struct lowering *x, int number)
         old = lower_new_tile(x, name_like(x, "before", slot), rank, axes);
 
     const struct expr *of[4], *sum;
-    for (int k = 0; k < 4; k++) of[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+    for (int k = 0; k < 4; k++) of[k] = expr_operand(x->m, k);
     struct stmt **const before_fold = x->fold, *s = lower_assign(x, &x->fold, rank, axes, old, FOLD_SET, of[0]);
     s->operands = 4;
     s->operand[0] = loops_ref(x->l, carried);
@@ -157,10 +153,10 @@ static void fold_state(struct lowering *x, int number)
         s->operand[2] = loops_ref(x->l, x->lowered[online].keep);
         s->operand[3] = loops_ref(x->l, x->lowered[online].take);
         times = of[2];
-        sum = expr_make(x->m, EXPR_MUL, of[1], of[3], NULL);
+        sum = expr_mul(x->m, of[1], of[3]);
     }
     const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
-    if (keep && x->after) keep = expr_replace(x->m, keep, expr_leaf(x->m, EXPR_INDEX, x->chunk), next_chunk(x));
+    if (keep && x->after) keep = expr_replace(x->m, keep, expr_index(x->m, x->chunk), next_chunk(x));
     if (keep && keep->op == EXPR_SELECT &&
         expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state, because 0 * infinity is NaN */
         goes_on = keep->arg[0];
@@ -169,19 +165,18 @@ static void fold_state(struct lowering *x, int number)
     if (keep) {
         struct carry carry = carry_of(x->m, keep);
         if (v->operands > graph_summed(v)) carry = carry_from_tiles(x, v, &carry, before_fold, s);
-        times = expr_make(x->m, EXPR_MUL, times, carry.times, NULL);
-        if (!expr_is_real(carry.loss, 0))
-            sum = expr_make(x->m, EXPR_SUB, sum, expr_make(x->m, EXPR_MUL, of[0], carry.loss, NULL), NULL);
+        times = expr_mul(x->m, times, carry.times);
+        if (!expr_is_real(carry.loss, 0)) sum = expr_sub(x->m, sum, expr_mul(x->m, of[0], carry.loss));
     }
     if (goes_on || !expr_is_real(times, 1)) {
-        const struct expr *stays_of = expr_make(x->m, EXPR_MUL, of[0], times, NULL);
-        if (goes_on) stays_of = expr_make(x->m, EXPR_SELECT, goes_on, stays_of, zero);
+        const struct expr *stays_of = expr_mul(x->m, of[0], times);
+        if (goes_on) stays_of = expr_select(x->m, goes_on, stays_of, zero);
         s->assign[s->assigns++] = (struct assign){loops_ref(x->l, carried), FOLD_SET, stays_of, 0};
         if (compensation) {
             s->operand[s->operands++] = loops_ref(x->l, compensation - 1);
-            const struct expr *const lost_part = expr_leaf(x->m, EXPR_OPERAND, s->operands - 1);
-            const struct expr *left = expr_make(x->m, EXPR_MUL, lost_part, times, NULL);
-            if (goes_on) left = expr_make(x->m, EXPR_SELECT, goes_on, left, zero);
+            const struct expr *const lost_part = expr_operand(x->m, s->operands - 1);
+            const struct expr *left = expr_mul(x->m, lost_part, times);
+            if (goes_on) left = expr_select(x->m, goes_on, left, zero);
             s->assign[s->assigns++] = (struct assign){loops_ref(x->l, compensation - 1), FOLD_SET, left, 0};
         }
     }
@@ -197,8 +192,7 @@ static void fold_state(struct lowering *x, int number)
     }
     int stays = s->operands++;
     s->operand[stays] = loops_ref(x->l, old);
-    if (x->prefix)
-        s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, stays), 0};
+    if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_operand(x->m, stays), 0};
 }
 
 /* Returns the reach of a state: the number of chunks that it covers before a query's chunk. 0: all. With x->after,
@@ -211,7 +205,7 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
                           *first = expr_replace(x->m, state->where->arg[0]->arg[0], own, expr_int(x->m, 0));
         return -first->integer;
     }
-    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_leaf(x->m, EXPR_INDEX, x->chunk),
+    const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_index(x->m, x->chunk),
                                             expr_int(x->m, 0));
     return -first->integer / x->m->axis[x->chunk].extent;
 }
@@ -234,9 +228,9 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     own->carried = before;
     lower_set_constant(x, &x->begin, recent, none);
     lower_set_constant(x, &x->fold, before, none);
-    const struct expr *of[2] = {expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1)};
+    const struct expr *of[2] = {expr_operand(x->m, 0), expr_operand(x->m, 1)};
     struct stmt *s = lower_assign(x, &x->fold, rank, axes, before, maximum ? FOLD_MAX : FOLD_SUM,
-                                  online < 0 ? of[0] : expr_make(x->m, EXPR_MUL, of[0], of[1], NULL));
+                                  online < 0 ? of[0] : expr_mul(x->m, of[0], of[1]));
     s->operand[s->operands++] = loops_ref(x->l, recent);
     if (online >= 0) s->operand[s->operands++] = loops_ref(x->l, x->lowered[online].take);
     if (own->running) {
@@ -246,8 +240,7 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
         s->operand[s->operands++] = loops_ref(x->l, before);
     }
     s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
-    s->assign[0].to.sub[0] = expr_make(x->m, EXPR_MOD, expr_leaf(x->m, EXPR_INDEX, x->chunk), expr_int(x->m, reach),
-                                       NULL);
+    s->assign[0].to.sub[0] = expr_mod(x->m, expr_index(x->m, x->chunk), expr_int(x->m, reach));
     s->operand[s->operands++] = loops_ref(x->l, own->array);
     s->operand[s->operands++] = loops_ref(x->l, before);
     s->assign[s->assigns++] = (struct assign){s->operand[0], FOLD_SET, of[1], 0};
@@ -259,7 +252,7 @@ static void states_loop(struct lowering *x, struct stmt ***at, int axis, struct 
 {
     enum { AT_A_TIME = 32, ROWS_AT_A_TIME = 16 }; /* multiples of a vector, so that threads share no vector */
     const int64_t step = axis == x->rows ? ROWS_AT_A_TIME : AT_A_TIME;
-    struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, axis), step);
+    struct stmt *loop = lower_loop_over(x, at, axis, expr_int(x->m, 0), expr_size(x->m, axis), step);
     loop->parallel = true;
     loop->body = body;
 }
@@ -284,8 +277,7 @@ static bool fold_states(struct lowering *x, int axis, struct stmt ***begin, stru
     if (!any) return false;
     states_loop(x, begin, axis, *begins);
     struct stmt **inner = &first;
-    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
-        ->body = *folds;
+    lower_loop_over(x, &inner, x->chunk, expr_lo(x->m, x->chunk), expr_hi(x->m, x->chunk), 1)->body = *folds;
     states_loop(x, fold, axis, first);
     return true;
 }
@@ -308,14 +300,13 @@ static void slice_sums(struct lowering *x, int axis, struct stmt ***begin, struc
         lower_set_constant(x, &x->begin, own->array, 0);
         const int compensation = lower_new_compensation(x, true, own->array, &x->begin);
         struct stmt *sum = lower_assign(x, &x->fold, slot.rank - 1, slot.axes + 1, own->array, FOLD_SUM,
-                                        expr_leaf(x->m, EXPR_OPERAND, 0));
+                                        expr_operand(x->m, 0));
         sum->operand[sum->operands++] = loops_ref(x->l, slots);
         sum->assign[0].compensation = compensation;
     }
     if (!*begins) return;
     states_loop(x, begin, axis, *begins);
-    lower_loop_over(x, &inner, x->chunk, expr_leaf(x->m, EXPR_LO, x->chunk), expr_leaf(x->m, EXPR_HI, x->chunk), 1)
-        ->body = *folds;
+    lower_loop_over(x, &inner, x->chunk, expr_lo(x->m, x->chunk), expr_hi(x->m, x->chunk), 1)->body = *folds;
     states_loop(x, fold, axis, first);
 }
 
@@ -358,7 +349,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     const struct value *out = &x->g->value[x->output];
     struct stmt **before = lower_new_list(x), **inside = lower_new_list(x), **begin = lower_new_list(x),
                 **fold = lower_new_list(x);
-    const struct expr *zero = expr_int(x->m, 0), *end = expr_leaf(x->m, EXPR_SIZE, x->stream);
+    const struct expr *zero = expr_int(x->m, 0), *end = expr_size(x->m, x->stream);
     for (int v = 0; v < x->g->values; v++) { /* threads divide a state along a constant axis */
         const struct value *state = &x->g->value[v];
         bool cut = x->lowered[v].stage != STATE;
@@ -376,12 +367,12 @@ void lower_states(struct lowering *x, struct stmt **at)
             of_slice |= lower_has_slices(x, value) && value_has_axis(value, out->axes[k]);
         }
         if (!lower_run_time(x, out->axes[k]) || (!of_head && !of_slice) || out->axes[k] == x->slices) continue;
-        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_leaf(x->m, EXPR_SIZE, out->axes[k]), 1);
+        struct stmt *loop = lower_loop_over(x, &at, out->axes[k], zero, expr_size(x->m, out->axes[k]), 1);
         loop->parallel = open[out->axes[k]] = true;
         at = &loop->body;
     }
     if (x->slices >= 0) { /* with states, each head is one slice */
-        struct stmt *loop = lower_loop_over(x, &at, x->slices, zero, expr_leaf(x->m, EXPR_SIZE, x->slices), 1);
+        struct stmt *loop = lower_loop_over(x, &at, x->slices, zero, expr_size(x->m, x->slices), 1);
         loop->parallel = true;
         at = &loop->body;
         for (int a = 0; a < x->m->axes; a++)
@@ -401,7 +392,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     name_next_chunk(x, *inside);
     struct stmt **begin_end = begin, **fold_end = fold;
     if (prepared && *prepared) { /* one thread computes the row values in `prepared` for a head */
-        struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_leaf(x->m, EXPR_SIZE, x->rows),
+        struct stmt *loop = lower_loop_over(x, &begin_end, x->rows, zero, expr_size(x->m, x->rows),
                                             x->m->axis[x->rows].extent);
         loop->parallel = true;
         loop->body = *prepared;
@@ -409,16 +400,13 @@ void lower_states(struct lowering *x, struct stmt **at)
     for (int a = 0; a < x->m->axes; a++) fold_states(x, a, &begin_end, &fold_end);
     struct stmt **const states = at, *first_window = NULL;
     at = &first_window;
-    struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_leaf(x->m, EXPR_SIZE, x->chunk), 1);
+    struct stmt *window = lower_loop_over(x, &at, x->chunk, zero, expr_size(x->m, x->chunk), 1);
     window->window = true;
     /* the range of positions that the current chunk sums */
-    const struct expr *chunk = expr_leaf(x->m, EXPR_LO, x->chunk),
-                      *length = expr_int(x->m, x->m->axis[x->chunk].extent);
-    const struct expr *first = expr_leaf(x->m, EXPR_LO, x->chunk), *last = expr_leaf(x->m, EXPR_HI, x->chunk);
-    const struct expr *from = expr_make(x->m, EXPR_MUL, chunk, length, NULL);
-    const struct expr *to = expr_make(
-        x->m, EXPR_MIN, end,
-        expr_make(x->m, EXPR_MUL, expr_make(x->m, EXPR_ADD, chunk, expr_int(x->m, 1), NULL), length, NULL), NULL);
+    const struct expr *chunk = expr_lo(x->m, x->chunk), *length = expr_int(x->m, x->m->axis[x->chunk].extent);
+    const struct expr *first = expr_lo(x->m, x->chunk), *last = expr_hi(x->m, x->chunk);
+    const struct expr *from = expr_mul(x->m, chunk, length);
+    const struct expr *to = expr_min(x->m, end, expr_mul(x->m, expr_add(x->m, chunk, expr_int(x->m, 1)), length));
     if (x->after) lower_chunk_range(x, x->stream, x->stream_last, &from, &to);
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* skip keys that no query sees */
@@ -426,19 +414,17 @@ void lower_states(struct lowering *x, struct stmt **at)
         if (!where || where == seen || x->rows >= 0) continue;
         seen = where;
         const struct expr *const bound = where->op == EXPR_LT ? expr_of_sequence(x->m, where->arg[1]) : NULL;
-        if (!bound || where->arg[0] != expr_leaf(x->m, EXPR_INDEX, x->stream) || expr_has(bound, EXPR_INDEX)) {
+        if (!bound || where->arg[0] != expr_index(x->m, x->stream) || expr_has(bound, EXPR_INDEX)) {
             diagnostics_error(x->c->diagnostics, (struct position){0, 0},
                               "a state over this region is not compiled yet");
             return;
         }
-        to = expr_make(x->m, EXPR_MIN, to, bound, NULL);
+        to = expr_min(x->m, to, bound);
     }
     if (lower_has_padding(x)) { /* keys that the last query does not see are padding */
-        const struct expr *const one = expr_int(x->m, 1),
-                                 *const all = expr_make(x->m, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->lane), one, NULL),
-                                 *const seen_last = expr_replace(x->m, x->last, expr_leaf(x->m, EXPR_INDEX, x->lane),
-                                                                 all);
-        to = expr_make(x->m, EXPR_MIN, to, expr_make(x->m, EXPR_ADD, seen_last, one, NULL), NULL);
+        const struct expr *const one = expr_int(x->m, 1), *const all = expr_sub(x->m, expr_size(x->m, x->lane), one),
+                                 *const seen_last = expr_replace(x->m, x->last, expr_index(x->m, x->lane), all);
+        to = expr_min(x->m, to, expr_add(x->m, seen_last, one));
     }
     struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;

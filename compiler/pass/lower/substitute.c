@@ -75,17 +75,16 @@ static void add_earlier(struct lowering *x, const struct substitution *s)
 /* Appends the statements that solve the system of a tile. */
 static void solve_tile(struct lowering *x, const struct substitution *s)
 {
-    const struct expr *const first = expr_leaf(x->m, EXPR_OPERAND, 0), *const second = expr_leaf(x->m, EXPR_OPERAND, 1);
+    const struct expr *const first = expr_operand(x->m, 0), *const second = expr_operand(x->m, 1);
     const int rest = lower_new_tile(x, "rest", 2, s->axes), of_tile[2] = {x->stream, s->axes[1]},
               made = lower_new_tile(x, "solution", 2, of_tile);
     struct stmt *const difference = lower_assign(x, &x->inside, 2, s->axes, rest, FOLD_SET,
-                                                 expr_make(x->m, EXPR_SUB, first, second, NULL));
+                                                 expr_sub(x->m, first, second));
     difference->operands = 2;
     difference->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_VALUES]);
     for (int k = 0; k < difference->operand[0].rank; k++)
-        difference->operand[0].sub[k] = expr_replace(x->m, difference->operand[0].sub[k],
-                                                     expr_leaf(x->m, EXPR_INDEX, x->stream),
-                                                     expr_leaf(x->m, EXPR_INDEX, x->lane));
+        difference->operand[0].sub[k] = expr_replace(x->m, difference->operand[0].sub[k], expr_index(x->m, x->stream),
+                                                     expr_index(x->m, x->lane));
     difference->operand[1] = loops_ref(x->l, s->sum);
     struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
     system->backward = s->solve->backward;
@@ -120,11 +119,9 @@ static struct stmt *keys_loop(struct lowering *x, const struct expr *from, const
 static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt ***at)
 {
     const int64_t step = x->c->tiling.tile_q;
-    const struct expr *first = expr_int(x->m, 0), *const all = expr_leaf(x->m, EXPR_SIZE, x->lane);
+    const struct expr *first = expr_int(x->m, 0), *const all = expr_size(x->m, x->lane);
     for (int a = 0; a < x->m->axes && program_corrects_new_values(&x->c->program); a++)
-        if (x->m->axis[a].source == SIZE_N_Q)
-            first = expr_make(x->m, EXPR_MAX, first,
-                              expr_make(x->m, EXPR_SUB, all, expr_leaf(x->m, EXPR_SIZE, a), NULL), NULL);
+        if (x->m->axis[a].source == SIZE_N_Q) first = expr_max(x->m, first, expr_sub(x->m, all, expr_size(x->m, a)));
     if (!backward) return lower_loop_over(x, at, x->lane, first, all, step);
     x->chunk = module_axis(x->m, arena_printf(x->m->arena, "tile%d", x->m->axes), SIZE_CHUNKS, step);
     return lower_chunks(x, x->lane, at);
@@ -143,7 +140,7 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     for (int k = 0; k < s->solve->rank; k++) {
         if (!lower_run_time(x, s->solve->axes[k]) || s->solve->axes[k] == x->stream) continue;
         struct stmt *const loop = lower_loop_over(x, &at, s->solve->axes[k], expr_int(x->m, 0),
-                                                  expr_leaf(x->m, EXPR_SIZE, s->solve->axes[k]), 1);
+                                                  expr_size(x->m, s->solve->axes[k]), 1);
         loop->parallel = true;
         at = &loop->body;
     }
@@ -166,10 +163,9 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     while (*x->inside) x->inside = &(*x->inside)->next;
     lower_operand(x, SOLVE_RATE, done);
     solve_tile(x, s);
-    const struct expr *const first = expr_leaf(x->m, EXPR_LO, x->lane), *const last = expr_leaf(x->m, EXPR_HI, x->lane);
+    const struct expr *const first = expr_lo(x->m, x->lane), *const last = expr_hi(x->m, x->lane);
     struct stmt *const others = s->solve->backward
-                                    ? keys_loop(x, last, expr_leaf(x->m, EXPR_SIZE, x->stream), x->c->tiling.tile_k,
-                                                *inside)
+                                    ? keys_loop(x, last, expr_size(x->m, x->stream), x->c->tiling.tile_k, *inside)
                                     : keys_loop(x, expr_int(x->m, 0), first, x->c->tiling.tile_k, *inside);
     others->where = s->solve->where;
     keys_loop(x, first, last, step, *of_tile); /* every equation is solved, even if its row sees no key */

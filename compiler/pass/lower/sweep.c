@@ -18,8 +18,8 @@ static struct stmt **begin(struct lowering *x)
     const struct expr *zero = expr_int(x->m, 0);
     struct stmt *first = lower_append(x, &x->before, LOOPS_IF), **body = &first->body;
     first->axis = x->lane;
-    first->where = expr_make(x->m, EXPR_LE, expr_leaf(x->m, EXPR_LO, x->lane), zero, NULL);
-    return &lower_stream_loop(x, &body, zero, expr_leaf(x->m, EXPR_SIZE, x->stream))->body;
+    first->where = expr_le(x->m, expr_lo(x->m, x->lane), zero);
+    return &lower_stream_loop(x, &body, zero, expr_size(x->m, x->stream))->body;
 }
 
 void lower_begin_across(struct lowering *x)

@@ -193,7 +193,7 @@ struct ref lower_ref(const struct lowering *x, const struct ref *r)
     if (a->kind != ARRAY_TILE) return out;
     out.rank = a->rank;
     for (int k = 0; k < a->rank; k++) {
-        if (a->axes[k] == x->chunk) out.sub[k] = expr_leaf(x->m, EXPR_INDEX, x->chunk);
+        if (a->axes[k] == x->chunk) out.sub[k] = expr_index(x->m, x->chunk);
         for (int s = 0; s < v->rank; s++)
             if (v->axes[s] == a->axes[k] && a->axes[k] != x->chunk) out.sub[k] = r->sub[s];
     }
@@ -233,13 +233,12 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
             if (x->lowered[value->operand[k].of].masked_infinity)
-                e = expr_replace(x->m, e, expr_leaf(x->m, EXPR_OPERAND, k), expr_real(x->m, -INFINITY));
+                e = expr_replace(x->m, e, expr_operand(x->m, k), expr_real(x->m, -INFINITY));
         tile->masked_zero = is_zero_outside(x, value, e);
         if (tile->masked_zero) return;
     }
     int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
-    const struct expr *kept = expr_make(x->m, EXPR_SELECT, sum->where, expr_leaf(x->m, EXPR_OPERAND, 0),
-                                        expr_real(x->m, neutral));
+    const struct expr *kept = expr_select(x->m, sum->where, expr_operand(x->m, 0), expr_real(x->m, neutral));
     struct stmt *s = lower_assign(x, &x->inside, rank, axes, tile->array, FOLD_SET, kept);
     s->operands = 1;
     s->operand[0] = loops_ref(x->l, tile->array);
@@ -276,14 +275,13 @@ int64_t lower_tiles_of_chunk(const struct lowering *x)
 const struct expr *lower_moved(struct lowering *x, const struct lowered_value *maximum, const struct expr *from,
                                const struct expr *to)
 {
-    if (maximum->power) return expr_power(x->m, expr_make(x->m, EXPR_DIV, from, to, NULL), maximum->power);
-    return expr_make(x->m, EXPR_EXP2, expr_make(x->m, EXPR_SUB, from, to, NULL), NULL, NULL);
+    if (maximum->power) return expr_power(x->m, expr_div(x->m, from, to), maximum->power);
+    return expr_exp2(x->m, expr_sub(x->m, from, to));
 }
 
 void lower_rescale(struct lowering *x, struct stmt ***at, int rank, const int *axes, int tile, int factor)
 {
-    const struct expr *product = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0),
-                                           expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+    const struct expr *product = expr_mul(x->m, expr_operand(x->m, 0), expr_operand(x->m, 1));
     struct stmt *s = lower_assign(x, at, rank, axes, tile, FOLD_SET, product);
     s->operand[s->operands++] = loops_ref(x->l, tile);
     s->operand[s->operands++] = loops_ref(x->l, factor);
@@ -320,7 +318,7 @@ struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const stru
     struct stmt **body, *loop = NULL;
     for (int a = 0; a < x->m->axes; a++) {
         if (!(x->outer >> a & 1)) continue;
-        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_leaf(x->m, EXPR_SIZE, a), 1);
+        loop = lower_loop_over(x, at, a, expr_int(x->m, 0), expr_size(x->m, a), 1);
         body = &loop->body;
         at = &body;
     }

@@ -46,11 +46,10 @@ void lower_begin_transitions(struct lowering *x, struct stmt ***at)
         const int row = x->l->array[own->array].axes[0];
         if (column < 0) column = axis_like(x, "column", row);
         own->transition = new_transition(x, own->array, column);
-        const struct expr *const diagonal = expr_make(x->m, EXPR_EQ, expr_leaf(x->m, EXPR_INDEX, row),
-                                                      expr_leaf(x->m, EXPR_INDEX, column), NULL);
+        const struct expr *const diagonal = expr_eq(x->m, expr_index(x->m, row), expr_index(x->m, column));
         const int axes[2] = {row, column};
         lower_assign(x, at, 2, axes, own->transition, FOLD_SET,
-                     expr_make(x->m, EXPR_SELECT, diagonal, expr_real(x->m, 1), expr_real(x->m, 0)));
+                     expr_select(x->m, diagonal, expr_real(x->m, 1), expr_real(x->m, 0)));
     }
 }
 
@@ -62,8 +61,7 @@ int lower_transitions(struct lowering *x, int rows)
             transition = x->lowered[v].transition;
     const int earlier = lower_earlier(x, transition, rows), *const axes = x->l->array[earlier].axes,
               nest[2] = {axes[0], axes[1]}, rest = lower_new_tile(x, "rest", 2, nest);
-    struct stmt *const s = lower_assign(x, &x->end, 2, nest, rest, FOLD_SET,
-                                        expr_make(x->m, EXPR_NEG, expr_leaf(x->m, EXPR_OPERAND, 0), NULL, NULL));
+    struct stmt *const s = lower_assign(x, &x->end, 2, nest, rest, FOLD_SET, expr_neg(x->m, expr_operand(x->m, 0)));
     s->operand[s->operands++] = loops_ref(x->l, earlier);
     return lower_system(x, rest);
 }
@@ -74,9 +72,9 @@ int lower_transitions(struct lowering *x, int rows)
 static int copy_as(struct lowering *x, struct stmt ***at, const char *name, int from, int row, int column)
 {
     const int axes[2] = {row, column}, made = lower_new_tile(x, name, 2, axes);
-    struct stmt *const s = lower_assign(x, at, 2, axes, made, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
+    struct stmt *const s = lower_assign(x, at, 2, axes, made, FOLD_SET, expr_operand(x->m, 0));
     s->operand[s->operands] = loops_ref(x->l, from);
-    for (int k = 0; k < 2; k++) s->operand[s->operands].sub[k] = expr_leaf(x->m, EXPR_INDEX, axes[k]);
+    for (int k = 0; k < 2; k++) s->operand[s->operands].sub[k] = expr_index(x->m, axes[k]);
     s->operands++;
     return made;
 }
@@ -100,9 +98,8 @@ static void multiply(struct lowering *x, struct stmt ***at, int factor, int befo
 /* Appends array = array * factor + added, for each element. Without `added`, it is -1. */
 static void multiply_elements(struct lowering *x, struct stmt ***at, int array, int factor, int added)
 {
-    const struct expr *e = expr_make(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, 0), expr_leaf(x->m, EXPR_OPERAND, 1),
-                                     NULL);
-    if (added >= 0) e = expr_make(x->m, EXPR_ADD, e, expr_leaf(x->m, EXPR_OPERAND, 2), NULL);
+    const struct expr *e = expr_mul(x->m, expr_operand(x->m, 0), expr_operand(x->m, 1));
+    if (added >= 0) e = expr_add(x->m, e, expr_operand(x->m, 2));
     struct stmt *const s = lower_assign(x, at, x->l->array[array].rank, x->l->array[array].axes, array, FOLD_SET, e);
     s->operand[s->operands++] = loops_ref(x->l, array);
     s->operand[s->operands++] = loops_ref(x->l, factor);
@@ -137,8 +134,7 @@ void lower_join(struct lowering *x, struct stmt ***at)
         const int factor = copy_as(x, at, "factor", transition[v], row, middle),
                   before = copy_as(x, at, "before", own, middle, lanes),
                   moved = copy_as(x, at, "before", moves, middle, column);
-        struct stmt *const s = lower_assign(x, at, 2, x->l->array[own].axes, own, FOLD_SET,
-                                            expr_leaf(x->m, EXPR_OPERAND, 0));
+        struct stmt *const s = lower_assign(x, at, 2, x->l->array[own].axes, own, FOLD_SET, expr_operand(x->m, 0));
         s->operand[s->operands++] = loops_ref(x->l, state[v]);
         multiply(x, at, factor, before, own, FOLD_SUM);
         multiply(x, at, factor, moved, moves, FOLD_SET);

@@ -154,7 +154,7 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
 static int keep_old_maximum(struct lowering *x, const struct sum *sum)
 {
     const int old = lower_new_tile(x, "old_max", sum->rank, sum->axes);
-    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, old, FOLD_SET, expr_leaf(x->m, EXPR_OPERAND, 0));
+    struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, old, FOLD_SET, expr_operand(x->m, 0));
     s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
     return old;
 }
@@ -163,8 +163,7 @@ static int keep_old_maximum(struct lowering *x, const struct sum *sum)
 static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 {
     sum->own->rescale = lower_new_tile(x, "rescale", sum->rank, sum->axes);
-    const struct expr *change = lower_moved(x, sum->own, expr_leaf(x->m, EXPR_OPERAND, 0),
-                                            expr_leaf(x->m, EXPR_OPERAND, 1));
+    const struct expr *change = lower_moved(x, sum->own, expr_operand(x->m, 0), expr_operand(x->m, 1));
     struct stmt *s = lower_assign(x, sum->at, sum->rank, sum->axes, sum->own->rescale, FOLD_SET, change);
     s->operand[s->operands++] = loops_ref(x->l, old);
     s->operand[s->operands++] = loops_ref(x->l, sum->own->array);
@@ -183,7 +182,7 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
     for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
     for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
     if (outer < sum->rank) nest[outer + sum->count] = sum->axes[outer];
-    const struct expr *first = expr_leaf(x->m, EXPR_OPERAND, 0);
+    const struct expr *first = expr_operand(x->m, 0);
     struct stmt *s = lower_assign(x, sum->at, sum->count + sum->rank, nest, sum->own->array,
                                   sum->maximum ? FOLD_MAX : FOLD_SUM, first);
     s->assign[0].compensation = compensation;
@@ -194,14 +193,14 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
     if (inlined)
         s->assign[0].expr = from->expr;
     else if (graph_summed(v) == 2) {
-        s->assign[0].expr = expr_make(x->m, EXPR_MUL, first, expr_leaf(x->m, EXPR_OPERAND, 1), NULL);
+        s->assign[0].expr = expr_mul(x->m, first, expr_operand(x->m, 1));
     }
     const bool region = v->where && !sum->state && !sum->of_slice;
     /* A tile of pairs has 0 outside the region already. */
     const bool of_pairs = sum->streamed && x->stream >= 0;
     if (region && (sum->over_outer || !of_pairs || (!inlined && graph_summed(v) == 2)))
-        s->assign[0].expr = expr_make(x->m, EXPR_SELECT, v->where, s->assign[0].expr,
-                                      expr_real(x->m, sum->maximum ? -INFINITY : 0));
+        s->assign[0].expr = expr_select(x->m, v->where, s->assign[0].expr,
+                                        expr_real(x->m, sum->maximum ? -INFINITY : 0));
 }
 
 /* Makes the statements of a sum or maximum that is no matrix product. `running`: also makes the factor that
@@ -300,12 +299,12 @@ static void compute_by_row(struct lowering *x, struct stmt *s, struct stmt **at)
     const int made = lower_new_tile(x, "row_factor", 1, &found.row);
     struct stmt *const map = lower_assign(x, &at, 1, &found.row, made, FOLD_SET, NULL);
     for (int k = 0; k < s->operands; k++) {
-        if (!expr_uses(part, expr_leaf(x->m, EXPR_OPERAND, k))) continue;
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, map->operands);
+        if (!expr_uses(part, expr_operand(x->m, k))) continue;
+        with[k] = expr_operand(x->m, map->operands);
         map->operand[map->operands++] = s->operand[k];
     }
     map->assign[0].expr = expr_bind(x->m, part, with);
-    s->assign[0].expr = expr_replace(x->m, s->assign[0].expr, part, expr_leaf(x->m, EXPR_OPERAND, s->operands));
+    s->assign[0].expr = expr_replace(x->m, s->assign[0].expr, part, expr_operand(x->m, s->operands));
     s->operand[s->operands++] = loops_ref(x->l, made);
     map->next = s;
 }

@@ -6,15 +6,9 @@
 
 #include <string.h>
 
-const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
-                                 const struct expr *b)
-{
-    return expr_make(x->m, op, a, b, NULL);
-}
-
 const struct expr *separate_query_position(const struct separation *x)
 {
-    if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return expr_leaf(x->m, EXPR_INDEX, x->lane);
+    if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return expr_index(x->m, x->lane);
     return expr_query_position(x->m, x->lane, x->stream);
 }
 
@@ -84,7 +78,7 @@ static bool split_product(struct separation *x, struct node *n, const struct exp
         return decay != NULL;
     }
     const struct expr **const to = &n->factor[key ? KEY : QUERY];
-    *to = separate_make(x, EXPR_MUL, *to, e);
+    *to = expr_mul(x->m, *to, e);
     return true;
 }
 
@@ -190,12 +184,10 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     n->base = found.base;
     /* A base that reads an array has no constant logarithm, so a power would not be faster than e. */
     if (x->decays < MAX_DECAYS && !expr_has(found.base, EXPR_OPERAND)) {
-        const struct expr *distance = separate_make(x, EXPR_SUB, position, expr_leaf(x->m, EXPR_INDEX, x->stream));
+        const struct expr *distance = expr_sub(x->m, position, expr_index(x->m, x->stream));
         x->decay[x->decays] = e;
-        x->written[x->decays++] = separate_make(
-            x, EXPR_MUL,
-            separate_make(x, EXPR_MUL, separate_make(x, EXPR_POW, found.base, distance), found.factor[QUERY]),
-            found.factor[KEY]);
+        x->written[x->decays++] = expr_mul(
+            x->m, expr_mul(x->m, expr_pow(x->m, found.base, distance), found.factor[QUERY]), found.factor[KEY]);
     }
     if (expr_is_real(found.factor[QUERY], 1) && expr_is_real(found.factor[KEY], 1)) return n;
     return node(x, NODE_PRODUCT, factor(x, found.factor[QUERY], found.factor[KEY]), n, 1);
@@ -217,12 +209,12 @@ static const struct node *quotient(struct separation *x, const struct expr *e, c
     if (separate_uses_axis(x, e->arg[1], x->lane) && separate_uses_axis(x, e->arg[1], x->stream)) {
         if (e->arg[1]->op != EXPR_POW)
             return separate_none(x, "a quotient whose divisor depends on both query and key has no finite features");
-        const struct node *power = separate_find(
-            x, separate_make(x, EXPR_POW, e->arg[1]->arg[0], separate_make(x, EXPR_NEG, e->arg[1]->arg[1], NULL)));
+        const struct node *power = separate_find(x,
+                                                 expr_pow(x->m, e->arg[1]->arg[0], expr_neg(x->m, e->arg[1]->arg[1])));
         return power && a ? node(x, NODE_PRODUCT, power, a, a->features) : NULL;
     }
     if (!a) return NULL;
-    const struct expr *one = expr_real(x->m, 1), *inverse = expr_make(x->m, EXPR_DIV, one, e->arg[1], NULL);
+    const struct expr *one = expr_real(x->m, 1), *inverse = expr_div(x->m, one, e->arg[1]);
     bool of_key = separate_uses_axis(x, e->arg[1], x->stream);
     return node(x, NODE_PRODUCT, factor(x, of_key ? one : inverse, of_key ? inverse : one), a, a->features);
 }
@@ -258,8 +250,8 @@ static const struct node *wave(struct separation *x, const struct expr *e)
     }
     if (e->op == EXPR_SIN)
         return node(x, NODE_SUM, factor(x, sine[QUERY], cosine[KEY]), factor(x, cosine[QUERY], sine[KEY]), 2);
-    return node(x, NODE_SUM, factor(x, cosine[QUERY], cosine[KEY]),
-                factor(x, expr_make(x->m, EXPR_NEG, sine[QUERY], NULL, NULL), sine[KEY]), 2);
+    return node(x, NODE_SUM, factor(x, cosine[QUERY], cosine[KEY]), factor(x, expr_neg(x->m, sine[QUERY]), sine[KEY]),
+                2);
 }
 
 /* If a term has no features, continue with the other terms, so that the user sees all reasons. */
@@ -314,7 +306,7 @@ static const struct expr *operand_of(struct separation *x, enum side side, const
     while (k < v->operands && !ref_equal(&v->operand[k], r)) k++;
     if (k == MAX_OPERANDS) return NULL;
     if (k == v->operands) v->operand[v->operands++] = *r;
-    return expr_leaf(x->m, EXPR_OPERAND, k);
+    return expr_operand(x->m, k);
 }
 
 /* Returns e, an expression over the weight's operands, as an expression over the operands of v. May add operands to v.
@@ -323,11 +315,11 @@ static const struct expr *over_operands_of(const struct separation *x, struct va
 {
     const struct expr *with[MAX_OPERANDS] = {NULL};
     for (int k = 0; k < x->value->operands; k++) {
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        with[k] = expr_operand(x->m, k);
         if (!expr_uses(e, with[k])) continue;
         const int number = graph_operand(v, &x->value->operand[k]);
         if (number < 0) return NULL;
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, number);
+        with[k] = expr_operand(x->m, number);
     }
     return expr_bind(x->m, e, with);
 }
@@ -345,16 +337,14 @@ static struct ref at_position(const struct separation *x, const struct ref *sum,
 /* Returns `position`, or the nearest position of a key. */
 static const struct expr *within_keys(const struct separation *x, const struct expr *position)
 {
-    const struct expr *const last = separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream),
-                                                  expr_int(x->m, 1));
-    return separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, position, last), expr_int(x->m, 0));
+    const struct expr *const last = expr_sub(x->m, expr_size(x->m, x->stream), expr_int(x->m, 1));
+    return expr_max(x->m, expr_min(x->m, position, last), expr_int(x->m, 0));
 }
 
 /* Returns r at element f of a head. */
 static struct ref of_element(const struct separation *x, struct ref r, int axis, const struct expr *f)
 {
-    for (int k = 0; k < r.rank && axis >= 0; k++)
-        r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, axis), f);
+    for (int k = 0; k < r.rank && axis >= 0; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_index(x->m, axis), f);
     return r;
 }
 
@@ -370,11 +360,11 @@ static const struct expr *power_of_sums(const struct separation *x, const struct
             const struct ref r = of_element(x, p ? low[k] : high[k], n->sums->axis, f);
             const int number = graph_operand(v, &r);
             if (number < 0) return NULL;
-            of[k] = expr_leaf(x->m, EXPR_OPERAND, number);
+            of[k] = expr_operand(x->m, number);
         }
-        part[p] = separate_make(x, EXPR_SUB, of[0], of[1]);
+        part[p] = expr_sub(x->m, of[0], of[1]);
     }
-    return separate_make(x, EXPR_POW, n->base, separate_make(x, EXPR_ADD, part[0], part[1]));
+    return expr_pow(x->m, n->base, expr_add(x->m, part[0], part[1]));
 }
 
 /* Returns the feature of a decay by prefix sums. For a query, the feature is base^(own sum - end). For a key, it is
@@ -389,25 +379,24 @@ static const struct expr *decay_feature(struct separation *x, const struct node 
     const struct ref high[2] = {side == QUERY ? s->side[QUERY] : end[0], side == QUERY ? end[0] : s->side[KEY]},
                      low[2] = {side == QUERY ? s->low[QUERY] : end[1], side == QUERY ? end[1] : s->low[KEY]};
     const struct expr *const e = power_of_sums(x, n, &x->made[side], f, high, low);
-    return e && side == QUERY && !program_takes_outer_sums(x->c)
-               ? expr_make(x->m, EXPR_SELECT, x->before, expr_real(x->m, 1), e)
-               : e;
+    return e && side == QUERY && !program_takes_outer_sums(x->c) ? expr_select(x->m, x->before, expr_real(x->m, 1), e)
+                                                                 : e;
 }
 
 /* Returns element f of a LEAF's vector, times the feature of the element's decay. */
 static const struct expr *decaying_element(struct separation *x, const struct node *n, enum side side,
                                            const struct expr *f)
 {
-    const struct expr *with[MAX_OPERANDS] = {NULL}, *const index = expr_leaf(x->m, EXPR_INDEX, n->axis);
+    const struct expr *with[MAX_OPERANDS] = {NULL}, *const index = expr_index(x->m, n->axis);
     for (int k = 0; k < n->terms->operands; k++) {
-        with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+        with[k] = expr_operand(x->m, k);
         if (!expr_uses(n->factor[side], with[k])) continue;
         const struct ref r = of_element(x, n->terms->operand[k], n->axis, f);
         if (!(with[k] = operand_of(x, side, &r))) return NULL;
     }
     const struct expr *const element = expr_bind(x->m, expr_replace(x->m, n->factor[side], index, f), with),
                              *const decay = decay_feature(x, n->decay, side, f);
-    return decay ? separate_make(x, EXPR_MUL, element, decay) : NULL;
+    return decay ? expr_mul(x->m, element, decay) : NULL;
 }
 
 /* Returns the factor of a state with a decay by prefix sums from one chunk to the next. If the program joins two
@@ -415,20 +404,19 @@ static const struct expr *decaying_element(struct separation *x, const struct no
 static const struct expr *kept_by_sums(struct separation *x, const struct node *n, const struct expr *f, int64_t chunk,
                                        struct value *state)
 {
-    const struct expr *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
-                             *const next = separate_make(x, EXPR_ADD, own, expr_int(x->m, 1)),
-                             *const of[2] = {next, own}, *const length = expr_int(x->m, chunk);
+    const struct expr *const own = expr_index(x->m, x->chunk_axis),
+                             *const next = expr_add(x->m, own, expr_int(x->m, 1)), *const of[2] = {next, own},
+                             *const length = expr_int(x->m, chunk);
     struct ref high[2], low[2];
     const int64_t elements = n->sums->axis < 0 ? 0 : x->m->axis[n->sums->axis].extent;
     if (elements && (f->op != EXPR_INDEX || x->m->axis[f->integer].extent != elements))
-        f = separate_make(x, EXPR_MAX, separate_make(x, EXPR_MIN, f, expr_int(x->m, elements - 1)),
-                          /* The index of another term's row can be beyond the elements, so it is clamped. */
-                          expr_int(x->m, 0));
+        f = expr_max(x->m, expr_min(x->m, f, expr_int(x->m, elements - 1)), /* The index of another term's row can be
+                                                                               beyond the elements, so it is clamped. */
+                     expr_int(x->m, 0));
     for (int k = 0; k < 2; k++) {
         const bool joins = program_folds_states(&x->c->program);
-        const struct expr *const begin = joins ? expr_leaf(x->m, EXPR_SIZE, x->stream)
-                                               : separate_make(x, EXPR_MUL, of[k], length),
-                                 *const end = separate_make(x, EXPR_SUB, begin, expr_int(x->m, joins ? 1 + k : 1));
+        const struct expr *const begin = joins ? expr_size(x->m, x->stream) : expr_mul(x->m, of[k], length),
+                                 *const end = expr_sub(x->m, begin, expr_int(x->m, joins ? 1 + k : 1));
         /* A program that joins states has the sums before the second state, even if that state has one key. */
         const struct expr *const position = joins ? end : within_keys(x, end);
         high[k] = at_position(x, &n->sums->side[KEY], false, position);
@@ -445,12 +433,10 @@ static const struct expr *kept_by_sums(struct separation *x, const struct node *
 static const struct expr *decay_power(const struct separation *x, const struct expr *base, const struct expr *steps,
                                       const struct expr *position)
 {
-    const struct expr *const power = separate_make(x, EXPR_POW, base, steps);
+    const struct expr *const power = expr_pow(x->m, base, steps);
     if (!program_is_differentiated(&x->c->program) || !expr_has(base, EXPR_OPERAND)) return power;
-    const struct expr *const log = decay_log(x->m, base), *const zero = separate_make(
-                                                              x, EXPR_SUB, log, separate_make(x, EXPR_HELD, log, NULL));
-    return separate_make(x, EXPR_MUL, separate_make(x, EXPR_HELD, power, NULL),
-                         separate_make(x, EXPR_ADD, expr_real(x->m, 1), separate_make(x, EXPR_MUL, zero, position)));
+    const struct expr *const log = decay_log(x->m, base), *const zero = expr_sub(x->m, log, expr_held(x->m, log));
+    return expr_mul(x->m, expr_held(x->m, power), expr_add(x->m, expr_real(x->m, 1), expr_mul(x->m, zero, position)));
 }
 
 /* Returns feature f of one side of tree n, or NULL if there is no room for operands. 0 <= f < n->features. */
@@ -460,62 +446,55 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
     case NODE_LEAF: {
         if (n->decay) return decaying_element(x, n, side, f);
         struct ref r = n->leaf[side];
-        for (int k = 0; k < r.rank; k++)
-            r.sub[k] = expr_replace(x->m, r.sub[k], expr_leaf(x->m, EXPR_INDEX, n->axis), f);
+        for (int k = 0; k < r.rank; k++) r.sub[k] = expr_replace(x->m, r.sub[k], expr_index(x->m, n->axis), f);
         const struct expr *const element = operand_of(x, side, &r), *const decay = n->decay ? decay_feature(x, n->decay,
                                                                                                             side, f)
                                                                                             : NULL;
         if (!n->decay || !element || !decay) return n->decay && !decay ? NULL : element;
-        return separate_make(x, EXPR_MUL, element, decay);
+        return expr_mul(x->m, element, decay);
     }
     case NODE_FACTOR: return over_operands_of(x, &x->made[side], n->factor[side]);
     case NODE_DECAY: {
         if (n->sums) return decay_feature(x, n, side, f);
         /* The query has base^(i - end), the key base^(end - j), with `end` the last key before the chunk. Queries of
            chunk 0 have base^0. */
-        const struct expr *own = side == KEY ? expr_leaf(x->m, EXPR_INDEX, x->stream) : separate_query_position(x);
-        const struct expr *steps = side == KEY ? separate_make(x, EXPR_SUB, x->end[KEY], own)
-                                               : separate_make(x, EXPR_SUB, own, x->end[QUERY]);
+        const struct expr *own = side == KEY ? expr_index(x->m, x->stream) : separate_query_position(x);
+        const struct expr *steps = side == KEY ? expr_sub(x->m, x->end[KEY], own) : expr_sub(x->m, own, x->end[QUERY]);
         if (side == QUERY && !program_takes_outer_sums(x->c))
-            steps = expr_make(x->m, EXPR_SELECT, x->before, expr_int(x->m, 0), steps);
+            steps = expr_select(x->m, x->before, expr_int(x->m, 0), steps);
         const struct expr *const base = over_operands_of(x, &x->made[side], n->base);
-        const struct expr *const size = expr_leaf(x->m, EXPR_SIZE, x->stream);
-        return base ? decay_power(x, base, steps,
-                                  separate_make(x, EXPR_SUB, side == KEY ? size : own, side == KEY ? own : size))
+        const struct expr *const size = expr_size(x->m, x->stream);
+        return base ? decay_power(x, base, steps, expr_sub(x->m, side == KEY ? size : own, side == KEY ? own : size))
                     : NULL;
     }
     case NODE_SUM: {
         const struct expr *count = expr_int(x->m, n->a->features);
-        const struct expr *in_a = n->a->features == 1
-                                      ? expr_int(x->m, 0)
-                                      : separate_make(x, EXPR_MIN, f, expr_int(x->m, n->a->features - 1));
+        const struct expr *in_a = n->a->features == 1 ? expr_int(x->m, 0)
+                                                      : expr_min(x->m, f, expr_int(x->m, n->a->features - 1));
         const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0)
-                                                      : separate_make(x, EXPR_MAX, separate_make(x, EXPR_SUB, f, count),
-                                                                      expr_int(x->m, 0));
+                                                      : expr_max(x->m, expr_sub(x->m, f, count), expr_int(x->m, 0));
         const struct expr *a = feature(x, n->a, side, in_a), *b = feature(x, n->b, side, in_b);
-        return a && b ? expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, count), a, b) : NULL;
+        return a && b ? expr_select(x->m, expr_lt(x->m, f, count), a, b) : NULL;
     }
     case NODE_PRODUCT: {
         const struct expr *count = expr_int(x->m, n->b->features);
         const struct expr *a = feature(x, n->a, side,
-                                       n->a->features == 1 ? expr_int(x->m, 0) : separate_make(x, EXPR_DIV, f, count));
-        const struct expr *b = feature(x, n->b, side, n->a->features == 1 ? f : separate_make(x, EXPR_MOD, f, count));
-        return a && b ? separate_make(x, EXPR_MUL, a, b) : NULL;
+                                       n->a->features == 1 ? expr_int(x->m, 0) : expr_div(x->m, f, count));
+        const struct expr *b = feature(x, n->b, side, n->a->features == 1 ? f : expr_mod(x->m, f, count));
+        return a && b ? expr_mul(x->m, a, b) : NULL;
     }
     case NODE_SQUARE: {
         /* Feature f = t * n + k is the product of elements k and (k + t) mod n. Products with t > 0 occur twice, so
            the query's side is doubled. */
-        const struct expr *count = expr_int(x->m, n->a->features), *t = separate_make(x, EXPR_DIV, f, count),
-                          *first = separate_make(x, EXPR_MOD, f, count);
+        const struct expr *count = expr_int(x->m, n->a->features), *t = expr_div(x->m, f, count),
+                          *first = expr_mod(x->m, f, count);
         const struct expr *a = feature(x, n->a, side, first),
-                          *b = feature(x, n->a, side,
-                                       separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, t), count));
+                          *b = feature(x, n->a, side, expr_mod(x->m, expr_add(x->m, first, t), count));
         if (!a || !b) return NULL;
-        const struct expr *product = separate_make(x, EXPR_MUL, a, b);
+        const struct expr *product = expr_mul(x->m, a, b);
         if (side == KEY || n->a->features == 1) return product;
-        const struct expr *once = separate_make(x, EXPR_EQ, t, expr_int(x->m, 0));
-        return separate_make(x, EXPR_MUL, product,
-                             expr_make(x->m, EXPR_SELECT, once, expr_real(x->m, 1), expr_real(x->m, 2)));
+        const struct expr *once = expr_eq(x->m, t, expr_int(x->m, 0));
+        return expr_mul(x->m, product, expr_select(x->m, once, expr_real(x->m, 1), expr_real(x->m, 2)));
     }
     }
     return NULL;
@@ -532,50 +511,45 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
         if (n->sums) return kept_by_sums(x, n, f, chunk, state);
         a = over_operands_of(x, state, n->base);
         x->full |= !a;
-        return a ? separate_make(x, EXPR_POW, a,
-                                 program_folds_states(&x->c->program) ? expr_leaf(x->m, EXPR_SIZE, x->stream)
-                                                                      : expr_int(x->m, chunk))
+        return a ? expr_pow(x->m, a,
+                            program_folds_states(&x->c->program) ? expr_size(x->m, x->stream) : expr_int(x->m, chunk))
                  : NULL;
     case NODE_SUM:
         a = separate_kept(x, n->a, f, chunk, state);
-        b = separate_kept(x, n->b, separate_make(x, EXPR_SUB, f, expr_int(x->m, n->a->features)), chunk, state);
+        b = separate_kept(x, n->b, expr_sub(x->m, f, expr_int(x->m, n->a->features)), chunk, state);
         if (!a && !b) return NULL;
-        return expr_make(x->m, EXPR_SELECT, separate_make(x, EXPR_LT, f, expr_int(x->m, n->a->features)), a ? a : one,
-                         b ? b : one);
+        return expr_select(x->m, expr_lt(x->m, f, expr_int(x->m, n->a->features)), a ? a : one, b ? b : one);
     case NODE_PRODUCT:
-        a = separate_kept(x, n->a, separate_make(x, EXPR_DIV, f, expr_int(x->m, n->b->features)), chunk, state);
-        b = separate_kept(x, n->b, separate_make(x, EXPR_MOD, f, expr_int(x->m, n->b->features)), chunk, state);
+        a = separate_kept(x, n->a, expr_div(x->m, f, expr_int(x->m, n->b->features)), chunk, state);
+        b = separate_kept(x, n->b, expr_mod(x->m, f, expr_int(x->m, n->b->features)), chunk, state);
         break;
     case NODE_SQUARE: {
-        const struct expr *count = expr_int(x->m, n->a->features), *first = separate_make(x, EXPR_MOD, f, count);
+        const struct expr *count = expr_int(x->m, n->a->features), *first = expr_mod(x->m, f, count);
         a = separate_kept(x, n->a, first, chunk, state);
-        b = separate_kept(
-            x, n->a,
-            separate_make(x, EXPR_MOD, separate_make(x, EXPR_ADD, first, separate_make(x, EXPR_DIV, f, count)), count),
-            chunk, state);
+        b = separate_kept(x, n->a, expr_mod(x->m, expr_add(x->m, first, expr_div(x->m, f, count)), count), chunk,
+                          state);
         break;
     }
     }
-    return a && b ? separate_make(x, EXPR_MUL, a, b) : a ? a : b;
+    return a && b ? expr_mul(x->m, a, b) : a ? a : b;
 }
 
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end)
 {
     const struct expr *like = x->id[KEY], *a = expr_id(x->m, EXPR_ID, like->name, like->arg[0], position, NULL);
-    return separate_make(x, EXPR_EQ, a, expr_id(x->m, EXPR_ID, like->name, like->arg[0], end, NULL));
+    return expr_eq(x->m, a, expr_id(x->m, EXPR_ID, like->name, like->arg[0], end, NULL));
 }
 
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length)
 {
-    const struct expr *begin = separate_make(x, EXPR_MUL, chunk, expr_int(x->m, length));
-    return separate_make(x, EXPR_SUB, separate_make(x, EXPR_MIN, begin, expr_leaf(x->m, EXPR_SIZE, x->stream)),
-                         expr_int(x->m, 1));
+    const struct expr *begin = expr_mul(x->m, chunk, expr_int(x->m, length));
+    return expr_sub(x->m, expr_min(x->m, begin, expr_size(x->m, x->stream)), expr_int(x->m, 1));
 }
 
 const struct expr *separate_of_last_id(const struct separation *x, const struct expr *e, int64_t chunk)
 {
-    const struct expr *end = separate_end_before(x, expr_leaf(x->m, EXPR_INDEX, x->chunk_axis), chunk);
-    return expr_make(x->m, EXPR_SELECT, separate_same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
+    const struct expr *end = separate_end_before(x, expr_index(x->m, x->chunk_axis), chunk);
+    return expr_select(x->m, separate_same_id(x, x->id[KEY]->arg[1], end), e, expr_real(x->m, 0));
 }
 
 /* Whether each index of the axis has its own sum of this side's features. */
@@ -588,7 +562,7 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
 {
     x->made[side] = graph_value(GRAPH_MAP, 0, NULL);
     struct value *v = &x->made[side];
-    v->expr = feature(x, n, side, expr_leaf(x->m, EXPR_INDEX, axis));
+    v->expr = feature(x, n, side, expr_index(x->m, axis));
     if (!v->expr) return -1;
     if (side == KEY && x->id[KEY]) v->expr = separate_of_last_id(x, v->expr, chunk);
     for (int a = 0; a < x->m->axes; a++) /* also if no feature changes along it */

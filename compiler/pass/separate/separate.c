@@ -39,7 +39,7 @@ static const char only_causal[] = "with 'delta', the only mask that is compiled 
 /* Returns the chunk of `position`, max(position, 0) / chunk. */
 static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
 {
-    return separate_make(x, EXPR_DIV, separate_make(x, EXPR_MAX, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
+    return expr_div(x->m, expr_max(x->m, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
 }
 
 /* ---- the rewriting ---- */
@@ -65,7 +65,7 @@ static int of_last_id_too(struct separation *x, const struct ref *other, int64_t
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
     own.operand[own.operands++] = *other;
-    own.expr = separate_of_last_id(x, expr_leaf(x->m, EXPR_OPERAND, 0), chunk);
+    own.expr = separate_of_last_id(x, expr_operand(x->m, 0), chunk);
     for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
     own.axes[own.rank++] = x->chunk_axis;
     graph_insert(x->g, x->weight, own);
@@ -100,22 +100,18 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
         state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL)
                                                      : *other;
     if (chunk_axis >= 0) {
-        const struct expr *begin = separate_make(x, EXPR_MUL, expr_leaf(x->m, EXPR_INDEX, chunk_axis),
-                                                 expr_int(x->m, plan->chunk));
-        state.where = separate_make(x, EXPR_LT, expr_leaf(x->m, EXPR_INDEX, x->stream), begin);
+        const struct expr *begin = expr_mul(x->m, expr_index(x->m, chunk_axis), expr_int(x->m, plan->chunk));
+        state.where = expr_lt(x->m, expr_index(x->m, x->stream), begin);
         if (plan->reach) {
-            const struct expr *first = separate_make(x, EXPR_SUB, begin, expr_int(x->m, plan->reach * plan->chunk));
-            state.where = separate_make(
-                x, EXPR_AND, separate_make(x, EXPR_LE, first, expr_leaf(x->m, EXPR_INDEX, x->stream)), state.where);
+            const struct expr *first = expr_sub(x->m, begin, expr_int(x->m, plan->reach * plan->chunk));
+            state.where = expr_and(x->m, expr_le(x->m, first, expr_index(x->m, x->stream)), state.where);
         }
-        state.keep = separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, &state);
+        state.keep = separate_kept(x, plan->features, expr_index(x->m, feature_axis), plan->chunk, &state);
         if (x->id[KEY]) { /* the state's factor is 0 if another id begins between this chunk and the next */
-            const struct expr *chunk = expr_leaf(x->m, EXPR_INDEX, chunk_axis),
-                              *next = separate_make(x, EXPR_ADD, chunk, expr_int(x->m, 1));
+            const struct expr *chunk = expr_index(x->m, chunk_axis), *next = expr_add(x->m, chunk, expr_int(x->m, 1));
             const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
                                                           separate_end_before(x, chunk, plan->chunk));
-            state.keep = expr_make(x->m, EXPR_SELECT, goes_on, state.keep ? state.keep : expr_real(x->m, 1),
-                                   expr_real(x->m, 0));
+            state.keep = expr_select(x->m, goes_on, state.keep ? state.keep : expr_real(x->m, 1), expr_real(x->m, 0));
         }
     }
     if (chunk_axis < 0) state.where = plan->region;
@@ -163,8 +159,8 @@ static bool decays_in_lanes(const struct separation *x)
 /* Returns the reason why no state covers the region, with the part of the mask that is at fault. */
 static const char *lost_keys(const struct separation *x, const struct expr *region)
 {
-    const struct expr *const fault = separate_fault(x, region), *const i = expr_leaf(
-                                                                    x->m, EXPR_INDEX,
+    const struct expr *const fault = separate_fault(x, region), *const i = expr_index(
+                                                                    x->m,
                                                                     x->lane); /* in messages, the query's position */
     struct text says = {0};
     if (fault->op == EXPR_DRAWN && fault->draw->name)
@@ -210,7 +206,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         if (!plan->last || !separate_not_ahead(x, plan->last, x->id[QUERY]->arg[1]))
             return separate_none(x, "its mask lets a query see later keys that share its id, and no state can be "
                                     "carried for these") != NULL;
-        plan->region = separate_make(x, EXPR_AND, plan->region, separate_make(x, EXPR_EQ, x->id[QUERY], x->id[KEY]));
+        plan->region = expr_and(x->m, plan->region, expr_eq(x->m, x->id[QUERY], x->id[KEY]));
     }
     return true;
 }
@@ -219,13 +215,11 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
 static bool says_same_block(const struct separation *x, const struct expr *condition, const struct expr *position,
                             int64_t length)
 {
-    const struct expr *const size = expr_int(x->m, length),
-                             *const of[2] = {position, expr_leaf(x->m, EXPR_INDEX, x->stream)}, *number[2];
+    const struct expr *const size = expr_int(x->m, length), *const of[2] = {position, expr_index(x->m, x->stream)},
+                             *number[2];
     for (int k = 0; k < 2; k++)
-        number[k] = separate_make(
-            x, EXPR_DIV, separate_make(x, EXPR_SUB, of[k], separate_make(x, EXPR_FLOORMOD, of[k], size)), size);
-    return condition == separate_make(x, EXPR_EQ, number[0], number[1]) ||
-           condition == separate_make(x, EXPR_EQ, number[1], number[0]);
+        number[k] = expr_div(x->m, expr_sub(x->m, of[k], expr_floormod(x->m, of[k], size)), size);
+    return condition == expr_eq(x->m, number[0], number[1]) || condition == expr_eq(x->m, number[1], number[0]);
 }
 
 /* Whether the plan's state can correct the values of a SOLVE: the mask is causal, and the features are not
@@ -322,11 +316,11 @@ static void read_at_chunks(struct separation *x)
 static const struct expr *set_chunk_ends(struct separation *x, const struct plan *plan)
 {
     const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1),
-                             *const own = expr_leaf(x->m, EXPR_INDEX, x->chunk_axis),
+                             *const own = expr_index(x->m, x->chunk_axis),
                              *const number = chunk_number(x, x->last, plan->chunk);
-    x->before = separate_make(x, EXPR_EQ, number, expr_int(x->m, 0));
-    x->end[QUERY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, number, size), one);
-    x->end[KEY] = separate_make(x, EXPR_SUB, separate_make(x, EXPR_MUL, own, size), one);
+    x->before = expr_eq(x->m, number, expr_int(x->m, 0));
+    x->end[QUERY] = expr_sub(x->m, expr_mul(x->m, number, size), one);
+    x->end[KEY] = expr_sub(x->m, expr_mul(x->m, own, size), one);
     return number;
 }
 
@@ -341,7 +335,7 @@ static bool describe_state(struct separation *x, const struct node *features, in
     if (keys < 0) return false;
     struct value *const v = &x->g->value[solve + 1];
     v->operand[v->operands++] = graph_ref(x->g, keys, NULL);
-    v->keep = separate_kept(x, features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, v);
+    v->keep = separate_kept(x, features, expr_index(x->m, feature_axis), plan->chunk, v);
     return true;
 }
 
@@ -396,7 +390,7 @@ static bool has_room(struct separation *x, const struct plan *plan, int feature_
 {
     struct value state = graph_value(GRAPH_CONTRACT, 0, NULL);
     state.operands = 2;
-    separate_kept(x, plan->features, expr_leaf(x->m, EXPR_INDEX, feature_axis), plan->chunk, &state);
+    separate_kept(x, plan->features, expr_index(x->m, feature_axis), plan->chunk, &state);
     return !x->full;
 }
 
@@ -448,20 +442,19 @@ static void rewrite(struct separation *x, struct plan *plan)
         }
         int distant = insert_before(x->g, &at, far);
         struct value near = x->g->value[at];
-        const struct expr *begin = separate_make(x, EXPR_MUL, number, expr_int(m, plan->chunk));
-        near.where = separate_make(x, EXPR_AND, plan->region,
-                                   separate_make(x, EXPR_LE, begin, expr_leaf(m, EXPR_INDEX, x->stream)));
+        const struct expr *begin = expr_mul(x->m, number, expr_int(m, plan->chunk));
+        near.where = expr_and(x->m, plan->region, expr_le(x->m, begin, expr_index(m, x->stream)));
         int close = insert_before(x->g, &at, near);
         struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
         both.operands = 2;
         both.operand[0] = graph_ref(x->g, close, NULL);
         both.operand[1] = graph_ref(x->g, distant, NULL);
         /* The sum of the state counts as 0 if the state has another id. */
-        const struct expr *earlier = expr_leaf(m, EXPR_OPERAND, 1);
+        const struct expr *earlier = expr_operand(m, 1);
         if (x->id[KEY])
-            earlier = expr_make(m, EXPR_SELECT, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
-                                expr_real(m, 0));
-        both.expr = separate_make(x, EXPR_ADD, expr_leaf(m, EXPR_OPERAND, 0), earlier);
+            earlier = expr_select(m, separate_same_id(x, x->id[QUERY]->arg[1], x->end[QUERY]), earlier,
+                                  expr_real(m, 0));
+        both.expr = expr_add(x->m, expr_operand(m, 0), earlier);
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }

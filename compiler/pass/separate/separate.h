@@ -73,8 +73,6 @@ struct separation {
     const struct expr *before, *end[2];
 };
 
-const struct expr *separate_make(const struct separation *x, enum expr_op op, const struct expr *a,
-                                 const struct expr *b);
 /* Returns the position of query i. */
 const struct expr *separate_query_position(const struct separation *x);
 

@@ -6,7 +6,7 @@
 /* Whether `where` is "the query's id == the key's id". Sets x->id. Returns false if x->id already has other ids. */
 static bool id_region(struct separation *x, const struct expr *where)
 {
-    const struct expr *key = expr_leaf(x->m, EXPR_INDEX, x->stream), *a = where->arg[0], *b = where->arg[1];
+    const struct expr *key = expr_index(x->m, x->stream), *a = where->arg[0], *b = where->arg[1];
     if (where->op != EXPR_EQ || a->op != EXPR_ID || b->op != EXPR_ID || a->name != b->name || a->arg[0] != b->arg[0] ||
         !graph_numbers_keys(x->g, &x->g->value[graph_find(x->g, a->name)]))
         return false;
@@ -21,7 +21,7 @@ const struct expr *separate_without_ids(struct separation *x, const struct expr 
 {
     if (where->op != EXPR_AND) return id_region(x, where) ? NULL : where;
     const struct expr *a = separate_without_ids(x, where->arg[0]), *b = separate_without_ids(x, where->arg[1]);
-    return a && b ? separate_make(x, EXPR_AND, a, b) : a ? a : b;
+    return a && b ? expr_and(x->m, a, b) : a ? a : b;
 }
 
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
@@ -49,18 +49,17 @@ static bool same_for_all(const struct separation *x, const struct expr *e)
    see all earlier keys, or if a later query sees fewer keys. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
-    const struct expr *own = expr_leaf(x->m, EXPR_INDEX, x->lane);
+    const struct expr *own = expr_index(x->m, x->lane);
     if (where->op == EXPR_OR || where->op == EXPR_AND) {
         const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
-        return a && b ? separate_make(x, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b) : NULL;
+        return a && b ? expr_make(x->m, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b, NULL) : NULL;
     }
     if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[1]->type == TYPE_REAL) return NULL;
-    const struct expr *const j = expr_leaf(x->m, EXPR_INDEX, x->stream), *const key = where->arg[0];
+    const struct expr *const j = expr_index(x->m, x->stream), *const key = where->arg[0];
     const bool shifted = key->op == EXPR_ADD && key->arg[0] == j && same_for_all(x, key->arg[1]);
     if (key != j && !shifted) return NULL;
-    const struct expr *const end = shifted ? separate_make(x, EXPR_SUB, where->arg[1], key->arg[1]) : where->arg[1];
-    const struct expr *last = where->op == EXPR_LE ? end : separate_make(x, EXPR_SUB, end, expr_int(x->m, 1)),
-                      *e = last;
+    const struct expr *const end = shifted ? expr_sub(x->m, where->arg[1], key->arg[1]) : where->arg[1];
+    const struct expr *last = where->op == EXPR_LE ? end : expr_sub(x->m, end, expr_int(x->m, 1)), *e = last;
     while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
     bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && same_for_all(x, e->arg[1]));
     return of_query || same_for_all(x, e) ? last : NULL;
@@ -80,8 +79,7 @@ const struct expr *separate_fault(const struct separation *x, const struct expr 
 static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
 {
     if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
-    const struct expr *size = e->arg[1],
-                      *start = separate_make(x, EXPR_SUB, position, separate_make(x, EXPR_FLOORMOD, position, size));
+    const struct expr *size = e->arg[1], *start = expr_sub(x->m, position, expr_floormod(x->m, position, size));
     if (e->arg[0] != start || (*of && *of != size->integer)) return false;
     *of = size->integer;
     return true;
@@ -98,7 +96,7 @@ static bool is_block_shifted(const struct separation *x, const struct expr *e, c
 /* Adds the conditions of `where` to *found. Returns false if one does not fit a window of blocks. */
 static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
 {
-    const struct expr *position = separate_query_position(x), *j = expr_leaf(x->m, EXPR_INDEX, x->stream);
+    const struct expr *position = separate_query_position(x), *j = expr_index(x->m, x->stream);
     if (where->op == EXPR_AND) return block_region(x, where->arg[0], found) && block_region(x, where->arg[1], found);
     if (where->op != EXPR_LE) return false;
     int64_t shift;
@@ -115,7 +113,7 @@ static bool block_region(const struct separation *x, const struct expr *where, s
         found->causal = true;
     else
         return false;
-    found->region = found->region ? separate_make(x, EXPR_AND, found->region, where) : where;
+    found->region = found->region ? expr_and(x->m, found->region, where) : where;
     return true;
 }
 
@@ -125,7 +123,7 @@ bool separate_window_of_blocks(const struct separation *x, const struct expr *wh
     if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0))
         return false;
     if (found->causal) /* this condition implies the conditions on blocks ahead */
-        found->region = separate_make(x, EXPR_LE, expr_leaf(x->m, EXPR_INDEX, x->stream), separate_query_position(x));
+        found->region = expr_le(x->m, expr_index(x->m, x->stream), separate_query_position(x));
     return true;
 }
 
@@ -144,19 +142,16 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
 {
     *last = NULL;
     if (!*where) return true;
-    const struct expr *found = last_key(x, *where), *j = expr_leaf(x->m, EXPR_INDEX, x->stream),
-                      *one = expr_int(x->m, 1);
+    const struct expr *found = last_key(x, *where), *j = expr_index(x->m, x->stream), *one = expr_int(x->m, 1);
     if (!found) return false;
     bool all_alike = same_for_all(x, found);
-    *where = all_alike ? separate_make(x, EXPR_LT, j, separate_make(x, EXPR_ADD, found, one))
-                       : separate_make(x, EXPR_LE, j, found);
+    *where = all_alike ? expr_lt(x->m, j, expr_add(x->m, found, one)) : expr_le(x->m, j, found);
     int64_t distance;
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
         found = separate_query_position(
             x); /* a query that sees all keys before its own position sees all keys before its chunk */
     else        /* the result is at most the last key, because no chunk starts after it */
-        found = separate_make(x, EXPR_MIN, found,
-                              separate_make(x, EXPR_SUB, expr_leaf(x->m, EXPR_SIZE, x->stream), one));
+        found = expr_min(x->m, found, expr_sub(x->m, expr_size(x->m, x->stream), one));
     if (!all_alike) *last = found;
     return true;
 }

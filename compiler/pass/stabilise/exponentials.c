@@ -20,17 +20,16 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
         if (e->type == TYPE_REAL && !expr_is_exact_difference(e))
             return expr_make(m, e->op, expr_scaled(m, e->arg[0], by), expr_scaled(m, e->arg[1], by), NULL);
         break;
-    case EXPR_NEG: return expr_make(m, EXPR_NEG, expr_scaled(m, e->arg[0], by), NULL, NULL);
+    case EXPR_NEG: return expr_neg(m, expr_scaled(m, e->arg[0], by));
     case EXPR_MUL:
-        if (e->arg[1]->op == EXPR_REAL)
-            return expr_make(m, EXPR_MUL, e->arg[0], expr_real(m, e->arg[1]->real * by), NULL);
+        if (e->arg[1]->op == EXPR_REAL) return expr_mul(m, e->arg[0], expr_real(m, e->arg[1]->real * by));
         /* slope * distance: scale the slope */
         if (e->type == TYPE_REAL && e->arg[0]->type == TYPE_REAL && e->arg[1]->type != TYPE_REAL)
-            return expr_make(m, EXPR_MUL, expr_scaled(m, e->arg[0], by), e->arg[1], NULL);
+            return expr_mul(m, expr_scaled(m, e->arg[0], by), e->arg[1]);
         break;
     default: break;
     }
-    return expr_make(m, EXPR_MUL, e, expr_real(m, by), NULL);
+    return expr_mul(m, e, expr_real(m, by));
 }
 
 const struct expr *joined(struct module *m, enum expr_op op, const struct expr *x, const struct expr *y)
@@ -40,7 +39,7 @@ const struct expr *joined(struct module *m, enum expr_op op, const struct expr *
 
 const struct expr *exp2_of(struct module *m, const struct expr *x)
 {
-    return expr_make(m, EXPR_EXP2, x, NULL, NULL);
+    return expr_exp2(m, x);
 }
 
 void split_exponentials(struct module *m, const struct expr *e, const struct expr **exponent,
@@ -101,7 +100,7 @@ static void write_out(struct graph *g)
         for (int w = v + 1; w < g->values && exponent; w++)
             for (int k = 0; k < g->value[w].operands; k++) {
                 if (g->value[w].operand[k].of != v) continue;
-                bool by_map = g->value[w].op == GRAPH_MAP && is_factor(g->value[w].expr, expr_leaf(m, EXPR_OPERAND, k));
+                bool by_map = g->value[w].op == GRAPH_MAP && is_factor(g->value[w].expr, expr_operand(m, k));
                 const struct ref *other = g->value[w].op == GRAPH_CONTRACT ? &g->value[w].operand[1 - k] : NULL;
                 const struct expr *its;
                 multiplies |= by_map || (other && exponent_of(g, other->of, &its));
@@ -114,12 +113,12 @@ static void write_out(struct graph *g)
         if (of < 0) graph_insert(g, of = v++, value);
         struct ref power = graph_ref(g, of, NULL);
         int number = graph_operand(&g->value[v], &power);
-        if (number >= 0) g->value[v].expr = joined(m, EXPR_MUL, exp2_of(m, expr_leaf(m, EXPR_OPERAND, number)), others);
+        if (number >= 0) g->value[v].expr = joined(m, EXPR_MUL, exp2_of(m, expr_operand(m, number)), others);
     }
     for (int v = 0; v < g->values; v++)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
             int u = g->value[v].operand[k].of;
-            if (!is_factor(g->value[v].expr, expr_leaf(m, EXPR_OPERAND, k)) || !exponent_of(g, u, &others)) continue;
+            if (!is_factor(g->value[v].expr, expr_operand(m, k)) || !exponent_of(g, u, &others)) continue;
             if (graph_inline(g, &g->value[v], k, &g->value[u])) k = -1;
         }
 }
@@ -139,7 +138,7 @@ struct value copy_as_read(struct graph *g, const struct ref *r)
     struct value map = graph_value(GRAPH_MAP, 0, NULL);
     for (int a = 0; a < r->rank; a++) map.axes[map.rank++] = ref_axis(r, a);
     map.operand[map.operands++] = *r;
-    map.expr = expr_leaf(g->module, EXPR_OPERAND, 0);
+    map.expr = expr_operand(g->module, 0);
     graph_inline(g, &map, 0, &g->value[r->of]);
     return map;
 }
@@ -185,7 +184,7 @@ static void open_products(struct graph *g)
             const struct ref *r = &product->operand[k];
             both &= ref_uses_axis(r, axis) && exponent_of(g, r->of, &others[k]) != NULL;
             terms.operand[terms.operands++] = *r;
-            terms.expr = joined(m, EXPR_MUL, terms.expr, expr_leaf(m, EXPR_OPERAND, k));
+            terms.expr = joined(m, EXPR_MUL, terms.expr, expr_operand(m, k));
         }
         for (int k = 0; k < terms.operands && both; k++) {
             int u = terms.operand[k].of;
@@ -229,10 +228,8 @@ static void join_inner_sums(struct graph *g)
             for (int b = 0; b < g->value[v].operands; b++) {
                 struct value *const user = &g->value[v];
                 const int u = user->operand[a].of, w = user->operand[b].of;
-                const struct expr *const left = expr_leaf(m, EXPR_OPERAND, a),
-                                         *const right = expr_leaf(m, EXPR_OPERAND, b),
-                                         *const both = expr_make(m, EXPR_ADD, left, right, NULL), *exponent[2],
-                                         *others[2];
+                const struct expr *const left = expr_operand(m, a), *const right = expr_operand(m, b),
+                                         *const both = expr_add(m, left, right), *exponent[2], *others[2];
                 const struct value *const x = exponential_terms(g, u, &exponent[0], &others[0]),
                                           *const y = exponential_terms(g, w, &exponent[1], &others[1]);
                 if (!x || !y || x >= y || !expr_uses(user->expr, both)) continue;
@@ -245,13 +242,12 @@ static void join_inner_sums(struct graph *g)
                 for (int k = 0; k < y->operands && alike; k++) {
                     const int number = graph_operand(&terms, &y->operand[k]);
                     alike = number >= 0;
-                    with[k] = expr_leaf(m, EXPR_OPERAND, number);
+                    with[k] = expr_operand(m, number);
                 }
                 if (!alike || expr_bind(m, exponent[1], with) != exponent[0]) continue;
                 const struct expr *const one = expr_real(m, 1), *const z = others[1] ? expr_bind(m, others[1], with)
                                                                                      : one;
-                terms.expr = joined(m, EXPR_MUL, exp2_of(m, exponent[0]),
-                                    expr_make(m, EXPR_ADD, others[0] ? others[0] : one, z, NULL));
+                terms.expr = joined(m, EXPR_MUL, exp2_of(m, exponent[0]), expr_add(m, others[0] ? others[0] : one, z));
                 user->expr = expr_replace(m, user->expr, both, right);
                 g->value[y - g->value] = terms;
             }

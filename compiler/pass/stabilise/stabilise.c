@@ -93,10 +93,10 @@ static const struct expr *agree(struct scaling *s, struct power *a, struct power
     const struct expr *none = expr_real(s->m, s->degree ? 1 : 0), *common;
     for (int k = 0; k < 2; k++) split_exponential(s, side[k]);
     for (int k = 0; k < 2; k++) split_constant(s, side[k]);
-    common = expr_make(s->m, EXPR_MAX, a->exponent ? a->exponent : none, b->exponent ? b->exponent : none, NULL);
+    common = expr_max(s->m, a->exponent ? a->exponent : none, b->exponent ? b->exponent : none);
     for (int k = 0; k < 2; k++) {
         const struct expr *down = exponent_of_quotient(s, side[k]->exponent ? side[k]->exponent : none, common);
-        side[k]->e = expr_make(s->m, EXPR_MUL, side[k]->e, raised(s->m, down, s->degree), NULL);
+        side[k]->e = expr_mul(s->m, side[k]->e, raised(s->m, down, s->degree));
     }
     return common;
 }
@@ -116,15 +116,15 @@ static struct power scale(struct scaling *s, const struct expr *e)
         case EXPR_ABS:
         case EXPR_NEG: exponent = arg[0].exponent; break;
         case EXPR_LOG: /* log(e * 2^x) = log(e) + x * log(2), and log(e * x^p) = log(e) + p * log(x) */
-            e = expr_make(s->m, EXPR_LOG, arg[0].e, NULL, NULL);
+            e = expr_log(s->m, arg[0].e);
             exponent = arg[0].exponent;
-            if (s->degree) exponent = expr_make(s->m, EXPR_LOG, exponent, NULL, NULL);
+            if (s->degree) exponent = expr_log(s->m, exponent);
             exponent = expr_scaled(s->m, exponent, s->degree ? (double)s->degree : log(2));
-            return (struct power){expr_make(s->m, EXPR_ADD, e, exponent, NULL), NULL};
+            return (struct power){expr_add(s->m, e, exponent), NULL};
         case EXPR_POW: /* (e * x^p)^(1/p) = e^(1/p) * x. Other powers are not supported */
             s->impossible |= !s->degree || !expr_is_real(e->arg[1], 1 / (double)s->degree);
-            e = expr_make(s->m, EXPR_POW, arg[0].e, e->arg[1], NULL);
-            return (struct power){expr_make(s->m, EXPR_MUL, e, arg[0].exponent, NULL), NULL};
+            e = expr_pow(s->m, arg[0].e, e->arg[1]);
+            return (struct power){expr_mul(s->m, e, arg[0].exponent), NULL};
         case EXPR_ADD:
         case EXPR_SUB: exponent = agree(s, &arg[0], &arg[1]); break;
         case EXPR_MUL:
@@ -173,7 +173,7 @@ static bool sums_at_run_time(const struct graph *g, const struct value *sum, con
 static int inner_sum(const struct graph *g, const struct value *weight)
 {
     for (int k = 0; k < weight->operands; k++) {
-        const struct expr *leaf = expr_leaf(g->module, EXPR_OPERAND, k), *others;
+        const struct expr *leaf = expr_operand(g->module, k), *others;
         int u = weight->operand[k].of;
         const struct value *sum = &g->value[u];
         if (sum->op != GRAPH_REDUCE || sum->fold != FOLD_SUM || sum->where || graph_uses(g, u) != 1 ||
@@ -245,7 +245,7 @@ static uint32_t kept_axes(const struct graph *g, const struct plan *plan)
         int axis = first->axes[a];
         bool kept = value_has_axis(weight, axis) || (plan->where && (expr_axes(plan->where) >> axis & 1));
         for (int s = 1; s < plan->sums; s++) kept &= value_has_axis(&g->value[plan->sum[s]], axis);
-        if (kept) axes |= UINT32_C(1) << axis;
+        if (kept) axes |= AXIS(axis);
     }
     return axes;
 }
@@ -299,12 +299,12 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
                     product[inner++] = w;
                 } else if (user->op != GRAPH_MAP && !(plan->running && !plan->degree && can_scale_state(g, user, k)))
                     return false;
-                relative[k] = expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
+                relative[k] = expr_operand(g->module, MAX_OPERANDS);
                 any = true;
             }
             for (int s = 0; s < inner; s++) {
                 if (user->operand[k].of != product[s]) continue;
-                relative[k] = expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
+                relative[k] = expr_operand(g->module, MAX_OPERANDS);
                 any = true;
             }
         }
@@ -313,7 +313,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
         struct scaling trial = {.m = g->module, .degree = plan->degree, .relative = relative, .joins = growing};
         const struct power result = scale(&trial, user->expr);
         if (trial.impossible || user->operands + 2 > MAX_OPERANDS) return false;
-        divided |= result.exponent != expr_leaf(g->module, EXPR_OPERAND, MAX_OPERANDS);
+        divided |= result.exponent != expr_operand(g->module, MAX_OPERANDS);
         plan->cancels = !result.exponent && (plan->cancels || !read);
         read = true;
     }
@@ -383,7 +383,7 @@ static struct value relative_map(struct stabilising *x, const struct value *like
     for (int k = 0; k < x->g->value[maximum].rank; k++)
         if (!value_has_axis(&v, x->g->value[maximum].axes[k])) v.axes[v.rank++] = x->g->value[maximum].axes[k];
     struct ref r = graph_ref(x->g, maximum, NULL);
-    const struct expr *M = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&v, &r));
+    const struct expr *M = expr_operand(x->m, graph_operand(&v, &r));
     exponent = expr_make(x->m, degree ? EXPR_DIV : EXPR_SUB, exponent, M, NULL);
     v.expr = joined(x->m, EXPR_MUL, raised(x->m, exponent, degree), others);
     return v;
@@ -403,7 +403,7 @@ static void join_state(struct stabilising *x, int user, int k)
                 if (g->value[state].axes[s] == g->value[maximum].axes[a]) r.sub[a] = at->sub[s];
         struct value map = copy_as_read(g, &features);
         int number = graph_operand(&map, &r);
-        map.expr = expr_make(x->m, EXPR_MUL, map.expr, exp2_of(x->m, expr_leaf(x->m, EXPR_OPERAND, number)), NULL);
+        map.expr = expr_mul(x->m, map.expr, exp2_of(x->m, expr_operand(x->m, number)));
         insert(x, user, map);
         x->joined_map = features;
         x->joined_maximum = maximum;
@@ -430,7 +430,7 @@ static bool has_zeros(const struct graph *g, const struct value *v, const struct
     bool zeros = e && cuts_off(e);
     for (int k = 0; k < v->operands && !zeros; k++) {
         const struct value *const of = &g->value[v->operand[k].of];
-        if (!e || expr_uses(e, expr_leaf(g->module, EXPR_OPERAND, k))) zeros = has_zeros(g, of, of->expr);
+        if (!e || expr_uses(e, expr_operand(g->module, k))) zeros = has_zeros(g, of, of->expr);
     }
     return zeros;
 }
@@ -458,10 +458,10 @@ static void apply(struct stabilising *x, const struct plan *plan)
     int top, maximum;
     if (plan->inner < 0) {
         made = weight;
-        made.expr = plan->degree ? expr_make(x->m, EXPR_ABS, plan->exponent, NULL, NULL) : plan->exponent;
+        made.expr = plan->degree ? expr_abs(x->m, plan->exponent) : plan->exponent;
         if (skips_zeros(x, plan))
-            made.expr = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, plan->others, expr_real(x->m, 0), NULL),
-                                  expr_real(x->m, NO_EXPONENT), made.expr);
+            made.expr = expr_select(x->m, expr_eq(x->m, plan->others, expr_real(x->m, 0)), expr_real(x->m, NO_EXPONENT),
+                                    made.expr);
         /* weights that differ in other factors share the maximum and the exponential */
         top = insert_once(x, &at, made);
         /* the maximum of a power is a divisor, so it is above 0 */
@@ -471,7 +471,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
         for (int k = 0; k < weight.operands; k++) made.operand[made.operands++] = weight.operand[k];
         struct ref r = graph_ref(g, top, NULL);
         const struct expr *exponent = plan->degree % 2 ? plan->exponent /* an odd power keeps its base's sign */
-                                                       : expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &r));
+                                                       : expr_operand(x->m, graph_operand(&made, &r));
         const struct value whole = relative_map(x, &made, exponent, plan->degree, NULL, maximum);
         struct value alone = whole;
         value_drop_operands(x->m, &alone);
@@ -480,8 +480,7 @@ static void apply(struct stabilising *x, const struct plan *plan)
                                          : whole;
         if (same >= 0) {
             r = graph_ref(g, same, NULL);
-            relative.expr = joined(x->m, EXPR_MUL, expr_leaf(x->m, EXPR_OPERAND, graph_operand(&relative, &r)),
-                                   plan->others);
+            relative.expr = joined(x->m, EXPR_MUL, expr_operand(x->m, graph_operand(&relative, &r)), plan->others);
         }
         value_drop_operands(x->m, &relative);
         insert(x, at, relative);
@@ -492,10 +491,10 @@ static void apply(struct stabilising *x, const struct plan *plan)
         if (plan->exponent) { /* add the weight's exponent to the exponent of each term */
             const struct expr *with[MAX_OPERANDS] = {NULL};
             for (int k = 0; k < weight.operands; k++)
-                if (expr_uses(plan->exponent, expr_leaf(x->m, EXPR_OPERAND, k)))
-                    with[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(&made, &weight.operand[k]));
+                if (expr_uses(plan->exponent, expr_operand(x->m, k)))
+                    with[k] = expr_operand(x->m, graph_operand(&made, &weight.operand[k]));
                 else
-                    with[k] = expr_leaf(x->m, EXPR_OPERAND, k);
+                    with[k] = expr_operand(x->m, k);
             exponent = joined(x->m, EXPR_ADD, exponent, expr_bind(x->m, plan->exponent, with));
         }
         made.expr = exponent;
@@ -540,8 +539,8 @@ static const struct expr *times_power(struct module *m, const struct expr *e, co
                                       int64_t degree)
 {
     if (e->op == EXPR_SELECT && expr_is_real(e->arg[1], 0))
-        return expr_make(m, EXPR_SELECT, e->arg[0], e->arg[1], times_power(m, e->arg[2], exponent, degree));
-    return expr_make(m, EXPR_MUL, e, raised(m, exponent, degree), NULL);
+        return expr_select(m, e->arg[0], e->arg[1], times_power(m, e->arg[2], exponent, degree));
+    return expr_mul(m, e, raised(m, exponent, degree));
 }
 
 /* Returns a reference to what M is where r reads a value relative to it: a sum, or an inner product with one. */
@@ -559,7 +558,7 @@ static struct ref maximum_of(const struct stabilising *x, const struct ref *r, i
             if (g->value[sum->of].axes[n] == axis) at.sub[a] = sum->sub[n];
         for (int n = 0; n < r->rank; n++)
             if (sum || v->axes[n] == axis)
-                at.sub[a] = expr_replace(x->m, at.sub[a], expr_leaf(x->m, EXPR_INDEX, v->axes[n]), r->sub[n]);
+                at.sub[a] = expr_replace(x->m, at.sub[a], expr_index(x->m, v->axes[n]), r->sub[n]);
     }
     return at;
 }
@@ -575,7 +574,7 @@ static const struct expr *const *relative_operands(struct stabilising *x, struct
         int maximum = x->maximum[r->of];
         if (maximum < 0) continue;
         const struct ref at = maximum_of(x, r, maximum);
-        relative[k] = expr_leaf(x->m, EXPR_OPERAND, graph_operand(map, &at));
+        relative[k] = expr_operand(x->m, graph_operand(map, &at));
         s->degree = g->value[r->of].power;
         any = true;
     }
@@ -618,7 +617,7 @@ static void correct(struct stabilising *x, int v)
     map.expr = result.exponent ? times_power(x->m, result.e, result.exponent, s.degree) : result.e;
     if (result.exponent && x->growing) { /* a term of 0 may have any exponent */
         const struct expr *const zero = expr_real(x->m, 0);
-        map.expr = expr_make(x->m, EXPR_SELECT, expr_make(x->m, EXPR_EQ, result.e, zero, NULL), zero, map.expr);
+        map.expr = expr_select(x->m, expr_eq(x->m, result.e, zero), zero, map.expr);
     }
     x->g->value[v] = map;
 }
