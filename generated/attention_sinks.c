@@ -308,7 +308,7 @@ TARGET static void T(attention_sinks_rows)(const struct call *call, int64_t task
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(attention_sinks_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(attention_sinks_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -322,7 +322,7 @@ TARGET APART void T(attention_sinks_few_begin)(const struct call *call, int64_t 
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 128 of 144] */
     /* query_turned = q * 0.12751743f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 128; d_first += OF(64, 16, 8)) {
@@ -334,17 +334,17 @@ TARGET APART void T(attention_sinks_few_begin)(const struct call *call, int64_t 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(attention_sinks_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(attention_sinks_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 36864); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 37120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 74240); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 37376); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 36864); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74240); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 74496); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -363,7 +363,7 @@ TARGET APART void T(attention_sinks_few_begin_2)(const struct call *call, int64_
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -371,7 +371,7 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -381,12 +381,12 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
@@ -515,24 +515,24 @@ TARGET APART void T(attention_sinks_few_keys)(const struct call *call, int64_t t
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(part->shared + 36864); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 37120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 74240); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 37376); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 74496); /* [r: 64, e: 128 of 144] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 36864); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 74240); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 74496); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -571,7 +571,7 @@ TARGET APART void T(attention_sinks_few_fold)(const struct call *call, int64_t t
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(attention_sinks_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(attention_sinks_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -581,9 +581,9 @@ TARGET APART void T(attention_sinks_few_queries)(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 37120); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 37376); /* [r: 64, e: 128 of 144] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 37120); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 37376); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -604,37 +604,37 @@ TARGET APART void T(attention_sinks_few_queries)(const struct call *call, int64_
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(attention_sinks_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(attention_sinks_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(attention_sinks_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(attention_sinks_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(attention_sinks_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(attention_sinks_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(attention_sinks_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(attention_sinks_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(attention_sinks_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(attention_sinks_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(attention_sinks_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(attention_sinks_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -308,13 +308,13 @@ TARGET static void T(gla_rows)(const struct call *call, int64_t task, unsigned c
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(gla_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(gla_begin)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -327,13 +327,13 @@ TARGET APART void T(gla_begin)(const struct call *call, int64_t task, const stru
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -343,19 +343,19 @@ TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struc
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [j: 32, f: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const log_decay_sum = (float *)(void *)(share->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(share->work + 16384); /* [j: 32, d: 64] */
     const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
         call->array[ARRAY_gate_array].strides.batch + (g * members + m) * call->array[ARRAY_gate_array].strides.head;
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
-    float *const log_decay_total = (float *)(void *)(part->work + 0); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(part->work + 256); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    float *const gate_tile = (float *)(void *)(part->work + 24576); /* [j: 32, d: 64] */
+    float *const log_decay_total = (float *)(void *)(share->work + 0); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(share->work + 256); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const gate_tile = (float *)(void *)(share->work + 24576); /* [j: 32, d: 64] */
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         if (gate_array_stride_3 == 1) {
@@ -427,20 +427,20 @@ TARGET APART void T(gla_keys)(const struct call *call, int64_t task, const struc
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(gla_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(gla_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
            exp2((state_decay + state_decay_low) * 1.442695f), ... */
@@ -475,14 +475,14 @@ TARGET APART void T(gla_fold)(const struct call *call, int64_t task, const struc
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -496,24 +496,24 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
         call->array[ARRAY_gate_array].strides.batch + (g * members + m) * call->array[ARRAY_gate_array].strides.head;
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
-    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
-    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
+    float *const weight = (float *)(void *)(share->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(share->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(share->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(share->work + 24576); /* [i: 32, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
-    float *const log_decay_total_2 = (float *)(void *)(part->work + 0); /* [d: 64] */
-    float *const log_decay_rest_2 = (float *)(void *)(part->work + 256); /* [d: 64] */
-    float *const gate_tile_2 = (float *)(void *)(part->work + 512); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(share->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(share->work + 40960); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(share->work + 0); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(share->work + 256); /* [d: 64] */
+    float *const gate_tile_2 = (float *)(void *)(share->work + 512); /* [j: 32, d: 64] */
     if (n_k <= (chunk * 32)) {
         for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 32) {
             const int64_t i1 = min(i0 + 32, i_end);
@@ -652,33 +652,33 @@ TARGET APART void T(gla_queries)(const struct call *call, int64_t task, const st
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(gla_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(gla_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        T(gla_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
+        T(gla_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(gla_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(gla_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1268,14 +1268,14 @@ TARGET static void T(gla_terms_dgate)(const struct call *call, int64_t task, uns
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(gla_linear_dq_dlog_decay_q_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(gla_linear_dq_dlog_decay_q_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1288,14 +1288,14 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_begin)(const struct call *call, i
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1320,11 +1320,11 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, in
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 4096); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, j: 16] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 4096); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 12288); /* [d: 64, j: 16] */
     for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
         /* k_tile = k, with zeros beyond the last row */
@@ -1351,15 +1351,15 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, in
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1371,11 +1371,11 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, in
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -1413,15 +1413,15 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, in
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1460,16 +1460,16 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
     const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 64, i: 16] */
-    float *const query = (float *)(void *)(part->work + 5120); /* [f: 64, i: 16] */
-    float *const weight = (float *)(void *)(part->work + 9216); /* [d: 64, j: 16, i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 74752); /* [d: 64, i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 78848); /* [d: 64, i: 16] */
-    float *const weight_2 = (float *)(void *)(part->work + 82944); /* [d: 64, j: 16, i: 16] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 148480); /* [d: 64, i: 16] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 152576); /* [d: 64, i: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 1024); /* [f: 64, i: 16] */
+    float *const query = (float *)(void *)(share->work + 5120); /* [f: 64, i: 16] */
+    float *const weight = (float *)(void *)(share->work + 9216); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 74752); /* [d: 64, i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 78848); /* [d: 64, i: 16] */
+    float *const weight_2 = (float *)(void *)(share->work + 82944); /* [d: 64, j: 16, i: 16] */
+    float *const row_sum_2 = (float *)(void *)(share->work + 148480); /* [d: 64, i: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(share->work + 152576); /* [d: 64, i: 16] */
     float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
         call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
     const int64_t dq_row = call->array[ARRAY_dq].strides.row;
@@ -1477,10 +1477,10 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
         call->array[ARRAY_dlog_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_q].strides.head
         : NULL;
     const int64_t dlog_decay_q_row = call->array[ARRAY_dlog_decay_q].strides.row;
-    float *const dout_tile = (float *)(void *)(part->work + 156672); /* [e: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 160768); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 164864); /* [d: 64, i: 16] */
-    float *const q_tile = (float *)(void *)(part->work + 168960); /* [d: 64, i: 16] */
+    float *const dout_tile = (float *)(void *)(share->work + 156672); /* [e: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 160768); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 164864); /* [d: 64, i: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 168960); /* [d: 64, i: 16] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
         ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
         const int64_t i1 = min(i0 + 16, i_end);
@@ -1626,44 +1626,44 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(gla_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(gla_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        T(gla_linear_dq_dlog_decay_q_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
+        T(gla_linear_dq_dlog_decay_q_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_linear_dq_dlog_decay_q_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_linear_dq_dlog_decay_q_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(gla_linear_dq_dlog_decay_q_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(gla_linear_dq_dlog_decay_q_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_linear_dq_dlog_decay_q_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_linear_dq_dlog_decay_q_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no queries yet. */
 TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1677,7 +1677,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)
 
 /* Sums the queries of a chunk, from zero, into its slot. */
 TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
+    int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1685,7 +1685,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1711,13 +1711,13 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
     const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, i: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 4096); /* [d: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 12288); /* [d: 64, i: 16] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 16384); /* [f: 64, i: 16] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 20480); /* [f: 64, i: 16] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, i: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 4096); /* [d: 64, i: 16] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 8192); /* [d: 64, i: 16] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 12288); /* [d: 64, i: 16] */
+    float *const log_decay_chunk_at = (float *)(void *)(share->work + 16384); /* [f: 64, i: 16] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(share->work + 20480); /* [f: 64, i: 16] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1780,15 +1780,15 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1800,11 +1800,11 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -1843,7 +1843,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1851,7 +1851,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1890,22 +1890,22 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
     const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(part->work + 0); /* [d: 64, i: 16, j: 16] */
-    float *const weight_2 = (float *)(void *)(part->work + 65536); /* [i: 16, j: 16] */
-    float *const score = (float *)(void *)(part->work + 66560); /* [i: 16, j: 16] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, j: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 4096); /* [f: 64, j: 16] */
-    float *const query_2 = (float *)(void *)(part->work + 67584); /* [f: 64, j: 16] */
-    float *const weight_3 = (float *)(void *)(part->work + 71680); /* [d: 64, i: 16, j: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 137216); /* [d: 64, j: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 141312); /* [d: 64, j: 16] */
-    float *const query_sum = (float *)(void *)(part->work + 145408); /* [f: 64, j: 16] */
-    float *const row_sum_2 = (float *)(void *)(part->work + 149504); /* [d: 64, j: 16] */
-    float *const row_sum_2_compensation = (float *)(void *)(part->work + 153600); /* [d: 64, j: 16] */
-    float *const sum = (float *)(void *)(part->work + 157696); /* [e: 64, j: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 161792); /* [e: 64, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 165888); /* [e: 64, j: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const weight = (float *)(void *)(share->work + 0); /* [d: 64, i: 16, j: 16] */
+    float *const weight_2 = (float *)(void *)(share->work + 65536); /* [i: 16, j: 16] */
+    float *const score = (float *)(void *)(share->work + 66560); /* [i: 16, j: 16] */
+    float *const query = (float *)(void *)(share->work + 0); /* [f: 64, j: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 4096); /* [f: 64, j: 16] */
+    float *const query_2 = (float *)(void *)(share->work + 67584); /* [f: 64, j: 16] */
+    float *const weight_3 = (float *)(void *)(share->work + 71680); /* [d: 64, i: 16, j: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 137216); /* [d: 64, j: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 141312); /* [d: 64, j: 16] */
+    float *const query_sum = (float *)(void *)(share->work + 145408); /* [f: 64, j: 16] */
+    float *const row_sum_2 = (float *)(void *)(share->work + 149504); /* [d: 64, j: 16] */
+    float *const row_sum_2_compensation = (float *)(void *)(share->work + 153600); /* [d: 64, j: 16] */
+    float *const sum = (float *)(void *)(share->work + 157696); /* [e: 64, j: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 161792); /* [e: 64, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 165888); /* [e: 64, j: 16] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -1918,10 +1918,10 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
         call->array[ARRAY_dlog_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_k].strides.head
         : NULL;
     const int64_t dlog_decay_k_row = call->array[ARRAY_dlog_decay_k].strides.row;
-    float *const k_tile = (float *)(void *)(part->work + 169984); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 174080); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 178176); /* [d: 64, j: 16] */
-    float *const v_tile = (float *)(void *)(part->work + 182272); /* [e: 64, j: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 169984); /* [d: 64, j: 16] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 174080); /* [d: 64, j: 16] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 178176); /* [d: 64, j: 16] */
+    float *const v_tile = (float *)(void *)(share->work + 182272); /* [e: 64, j: 16] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -2204,34 +2204,34 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k)(const struct call *call, int64_t task,
-    struct part *part)
+    struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
+        T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this

@@ -498,15 +498,15 @@ TARGET static void T(hedgehog_rows)(const struct call *call, int64_t task, unsig
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(hedgehog_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(hedgehog_begin)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(share->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [f: 128, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -524,12 +524,12 @@ TARGET APART void T(hedgehog_begin)(const struct call *call, int64_t task, const
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -539,16 +539,16 @@ TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const 
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_wk = (const float *)call->array[ARRAY_features_wk].at + g * 64 * 64;
-    float *const key_wk = (float *)(void *)(part->work + 0); /* [c: 64, j: 32] */
-    float *const key_max = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key = (float *)(void *)(part->work + 8320); /* [c: 64, j: 32] */
-    float *const key_sum = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_max_2 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 16512); /* [j: 32] */
-    float *const key_features_3 = (float *)(void *)(part->work + 16512); /* [f: 128, j: 32] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
+    float *const key_wk = (float *)(void *)(share->work + 0); /* [c: 64, j: 32] */
+    float *const key_max = (float *)(void *)(share->work + 8192); /* [j: 32] */
+    float *const key = (float *)(void *)(share->work + 8320); /* [c: 64, j: 32] */
+    float *const key_sum = (float *)(void *)(share->work + 16512); /* [j: 32] */
+    float *const key_max_2 = (float *)(void *)(share->work + 8192); /* [j: 32] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 16512); /* [j: 32] */
+    float *const key_features_3 = (float *)(void *)(share->work + 16512); /* [f: 128, j: 32] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 128; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 8336 + f, T(splat)(0.0f));
@@ -669,19 +669,19 @@ TARGET APART void T(hedgehog_keys)(const struct call *call, int64_t task, const 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(hedgehog_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(hedgehog_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 128);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 128] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [f: 128] */
-    float *const carried = (float *)(void *)(part->shared + 512); /* [f: 128, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33792); /* [f: 128, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 128] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [f: 128] */
+    float *const carried = (float *)(void *)(share->shared + 512); /* [f: 128, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33792); /* [f: 128, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -705,14 +705,15 @@ TARGET APART void T(hedgehog_fold)(const struct call *call, int64_t task, const 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -728,35 +729,35 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_wq = (const float *)call->array[ARRAY_features_wq].at + g * members * 64 * 64;
     const float *const features_wk = (const float *)call->array[ARRAY_features_wk].at + g * 64 * 64;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 128 of 144] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 128, e: 64] */
-    float *const query_wq = (float *)(void *)(part->work + 0); /* [c: 64, i: 32] */
-    float *const query_max = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query = (float *)(void *)(part->work + 8320); /* [c: 64, i: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const query_max_2 = (float *)(void *)(part->work + 8192); /* [i: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const key_wk_2 = (float *)(void *)(part->work + 16512); /* [c: 64, j: 32] */
-    float *const key_max_3 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_4 = (float *)(void *)(part->work + 24704); /* [c: 64, j: 32] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 32896); /* [j: 32] */
-    float *const key_max_4 = (float *)(void *)(part->work + 8192); /* [j: 32] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 32896); /* [j: 32] */
-    float *const score = (float *)(void *)(part->work + 32896); /* [j: 32, i: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 24704); /* [j: 32, i: 32] */
-    float *const query_4 = (float *)(void *)(part->work + 16512); /* [f: 128, i: 32] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 36992); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 37120); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 37248); /* [i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 37376); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 45568); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 53760); /* [e: 64, i: 32] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 128 of 144] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 128, e: 64] */
+    float *const query_wq = (float *)(void *)(share->work + 0); /* [c: 64, i: 32] */
+    float *const query_max = (float *)(void *)(share->work + 8192); /* [i: 32] */
+    float *const query = (float *)(void *)(share->work + 8320); /* [c: 64, i: 32] */
+    float *const query_sum = (float *)(void *)(share->work + 16512); /* [i: 32] */
+    float *const query_max_2 = (float *)(void *)(share->work + 8192); /* [i: 32] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 16512); /* [i: 32] */
+    float *const key_wk_2 = (float *)(void *)(share->work + 16512); /* [c: 64, j: 32] */
+    float *const key_max_3 = (float *)(void *)(share->work + 8192); /* [j: 32] */
+    float *const key_4 = (float *)(void *)(share->work + 24704); /* [c: 64, j: 32] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 32896); /* [j: 32] */
+    float *const key_max_4 = (float *)(void *)(share->work + 8192); /* [j: 32] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 32896); /* [j: 32] */
+    float *const score = (float *)(void *)(share->work + 32896); /* [j: 32, i: 32] */
+    float *const score_2 = (float *)(void *)(share->work + 24704); /* [j: 32, i: 32] */
+    float *const query_4 = (float *)(void *)(share->work + 16512); /* [f: 128, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 36992); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 37120); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 37248); /* [i: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 37376); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(share->work + 45568); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(share->work + 53760); /* [e: 64, i: 32] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 24704); /* [d: 64, j: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 8192); /* [d: 64, i: 32] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 24704); /* [d: 64, j: 32] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
             ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
@@ -1075,33 +1076,33 @@ TARGET APART void T(hedgehog_queries)(const struct call *call, int64_t task, con
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(hedgehog_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(hedgehog_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((128 + 31) / 32); iteration += part->threads)
-        T(hedgehog_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((128 + 31) / 32); iteration += share->threads)
+        T(hedgehog_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(hedgehog_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(hedgehog_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((128 + 31) / 32) / 16;
             for (int64_t iteration = group * ((128 + 31) / 32) / 16; iteration < end; iteration++)
-                T(hedgehog_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(hedgehog_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(hedgehog_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(hedgehog_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

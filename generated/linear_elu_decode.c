@@ -119,16 +119,16 @@ TARGET APART void T(dot6)(const float *a, const float *b, float *c)
 #endif
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_elu_decode_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -152,13 +152,13 @@ TARGET APART void T(linear_elu_decode_begin)(const struct call *call, int64_t ta
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_elu_decode_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -167,9 +167,9 @@ TARGET APART void T(linear_elu_decode_keys)(const struct call *call, int64_t tas
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -203,20 +203,20 @@ TARGET APART void T(linear_elu_decode_keys)(const struct call *call, int64_t tas
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_elu_decode_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -248,7 +248,7 @@ TARGET APART void T(linear_elu_decode_fold)(const struct call *call, int64_t tas
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(linear_elu_decode_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -256,7 +256,7 @@ TARGET APART void T(linear_elu_decode_queries)(const struct call *call, int64_t 
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -270,21 +270,21 @@ TARGET APART void T(linear_elu_decode_queries)(const struct call *call, int64_t 
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(share->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 3264); /* [e: 16, i: 16] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
@@ -449,13 +449,13 @@ TARGET APART void T(linear_elu_decode_queries)(const struct call *call, int64_t 
 }
 
 /* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET APART void T(linear_elu_decode_keys_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_keys_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -464,10 +464,10 @@ TARGET APART void T(linear_elu_decode_keys_alone)(const struct call *call, int64
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -501,17 +501,17 @@ TARGET APART void T(linear_elu_decode_keys_alone)(const struct call *call, int64
 }
 
 /* Adds to the carried state the sums that no product computes. */
-TARGET APART void T(linear_elu_decode_fold_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_fold_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -521,53 +521,53 @@ TARGET APART void T(linear_elu_decode_fold_alone)(const struct call *call, int64
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_decode_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_decode_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        T(linear_elu_decode_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+        T(linear_elu_decode_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            T(linear_elu_decode_queries)(call, task, part, part->chunk0);
-            part->slots = slots;
-            T(linear_elu_decode_keys_alone)(call, task, part, part->chunk0);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(linear_elu_decode_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(linear_elu_decode_keys_alone)(call, task, share, share->chunk0);
             for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                T(linear_elu_decode_fold_alone)(call, task, part, iteration);
+                T(linear_elu_decode_fold_alone)(call, task, share, iteration);
         }
     } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_decode_keys)(call, task, part, iteration);
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_decode_keys)(call, task, share, iteration);
             for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
+                await_segment(share, group, segment);
                 const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
                 for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    T(linear_elu_decode_fold)(call, task, part, iteration);
-                pass_segment(part, group, segment);
+                    T(linear_elu_decode_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
             }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_decode_queries)(call, task, part, iteration);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_decode_queries)(call, task, share, iteration);
         }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    synchronise(part);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_elu_decode_extend_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_extend_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
-    (void)part;
+    (void)share;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
     float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
     float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
@@ -596,13 +596,13 @@ TARGET APART void T(linear_elu_decode_extend_begin)(const struct call *call, int
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_elu_decode_extend_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_extend_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -611,9 +611,9 @@ TARGET APART void T(linear_elu_decode_extend_keys)(const struct call *call, int6
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -647,21 +647,21 @@ TARGET APART void T(linear_elu_decode_extend_keys)(const struct call *call, int6
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_elu_decode_extend_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_extend_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
     float *const carried_sum = (float *)(void *)(call->kept + task * 2176 + 0); /* [f: 16] */
     float *const carried_sum_compensation = (float *)(void *)(call->kept + task * 2176 + 1088); /* [f: 16] */
-    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: 16] */
+    float *const before_sum = (float *)(void *)(share->work + 0); /* [f: 16] */
     float *const carried = (float *)(void *)(call->kept + task * 2176 + 64); /* [f: 16, e: 16] */
     float *const carried_compensation = (float *)(void *)(call->kept + task * 2176 + 1152); /* [f: 16, e: 16] */
-    float *const before = (float *)(void *)(part->work + 64); /* [f: 16, e: 16] */
+    float *const before = (float *)(void *)(share->work + 64); /* [f: 16, e: 16] */
     for (int64_t chunk = chunk0; chunk < min(chunk1, n_k / 16); chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -723,7 +723,7 @@ TARGET APART void T(linear_elu_decode_extend_fold)(const struct call *call, int6
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(linear_elu_decode_extend_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_decode_extend_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -731,7 +731,7 @@ TARGET APART void T(linear_elu_decode_extend_queries)(const struct call *call, i
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -745,21 +745,21 @@ TARGET APART void T(linear_elu_decode_extend_queries)(const struct call *call, i
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(share->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 3264); /* [e: 16, i: 16] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
@@ -929,51 +929,51 @@ TARGET APART void T(linear_elu_decode_extend_queries)(const struct call *call, i
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_decode_extend)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_decode_extend)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     if (call->length == call->start) { /* the state has no keys yet */
-        for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-            T(linear_elu_decode_extend_begin)(call, task, part, iteration);
-        synchronise(part);
+        for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+            T(linear_elu_decode_extend_begin)(call, task, share, iteration);
+        synchronise(share);
     }
     if (call->p.n_k - call->summed < 16) { /* no chunk is complete, so the sums do not change */
-        unsigned char *const slots = part->slots;
-        part->slots = call->kept + task * 2176;
-        part->chunk0 = call->summed / 16;
-        if (part->number == 0) T(linear_elu_decode_extend_queries)(call, task, part, part->chunk0);
-        synchronise(part);
-        part->slots = slots;
+        unsigned char *const slots = share->slots;
+        share->slots = call->kept + task * 2176;
+        share->chunk0 = call->summed / 16;
+        if (share->number == 0) T(linear_elu_decode_extend_queries)(call, task, share, share->chunk0);
+        synchronise(share);
+        share->slots = slots;
         return;
     }
     const int64_t first = call->summed / 16;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++) {
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++) {
             unsigned char *const stored = stored_sums(call, task, iteration, 16, 1088);
-            unsigned char *const slot = part->slots + (iteration - part->chunk0) * 1088;
+            unsigned char *const slot = share->slots + (iteration - share->chunk0) * 1088;
             if (stored && call->asked)
                 memcpy(slot, stored, 1088);
             else
-                T(linear_elu_decode_extend_keys)(call, task, part, iteration);
+                T(linear_elu_decode_extend_keys)(call, task, share, iteration);
             if (stored && !call->asked) write_through(stored, slot, 1088);
         }
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
             for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linear_elu_decode_extend_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linear_elu_decode_extend_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_elu_decode_extend_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_elu_decode_extend_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: adds the sums of one head to those of another state. `work` is this thread's workspace.

@@ -176,16 +176,16 @@ TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, float 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_elu_gradients_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -209,13 +209,13 @@ TARGET APART void T(linear_elu_gradients_begin)(const struct call *call, int64_t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_elu_gradients_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -224,9 +224,9 @@ TARGET APART void T(linear_elu_gradients_keys)(const struct call *call, int64_t 
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -260,20 +260,20 @@ TARGET APART void T(linear_elu_gradients_keys)(const struct call *call, int64_t 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_elu_gradients_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -305,7 +305,7 @@ TARGET APART void T(linear_elu_gradients_fold)(const struct call *call, int64_t 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -313,7 +313,7 @@ TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -327,15 +327,15 @@ TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1216); /* [e: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 2240); /* [e: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 3264); /* [e: 16, i: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 1152); /* [i: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 1216); /* [e: 16, i: 16] */
+    float *const sum = (float *)(void *)(share->work + 2240); /* [e: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 3264); /* [e: 16, i: 16] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -343,8 +343,8 @@ TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64
     float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
         g * members) * call->p.n_q : NULL;
     const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 4288); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 5312); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 4288); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 5312); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
@@ -522,13 +522,13 @@ TARGET APART void T(linear_elu_gradients_queries)(const struct call *call, int64
 }
 
 /* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET APART void T(linear_elu_gradients_keys_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_keys_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -537,10 +537,10 @@ TARGET APART void T(linear_elu_gradients_keys_alone)(const struct call *call, in
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -574,17 +574,17 @@ TARGET APART void T(linear_elu_gradients_keys_alone)(const struct call *call, in
 }
 
 /* Adds to the carried state the sums that no product computes. */
-TARGET APART void T(linear_elu_gradients_fold_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_elu_gradients_fold_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -594,57 +594,57 @@ TARGET APART void T(linear_elu_gradients_fold_alone)(const struct call *call, in
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_gradients_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_gradients_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        T(linear_elu_gradients_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+        T(linear_elu_gradients_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            T(linear_elu_gradients_queries)(call, task, part, part->chunk0);
-            part->slots = slots;
-            T(linear_elu_gradients_keys_alone)(call, task, part, part->chunk0);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(linear_elu_gradients_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(linear_elu_gradients_keys_alone)(call, task, share, share->chunk0);
             for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                T(linear_elu_gradients_fold_alone)(call, task, part, iteration);
+                T(linear_elu_gradients_fold_alone)(call, task, share, iteration);
         }
     } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_gradients_keys)(call, task, part, iteration);
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_gradients_keys)(call, task, share, iteration);
             for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
+                await_segment(share, group, segment);
                 const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
                 for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    T(linear_elu_gradients_fold)(call, task, part, iteration);
-                pass_segment(part, group, segment);
+                    T(linear_elu_gradients_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
             }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_gradients_queries)(call, task, part, iteration);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_gradients_queries)(call, task, share, iteration);
         }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    synchronise(part);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
 TARGET APART void T(linear_elu_gradients_linear_saved_begin)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 64); /* [f: 16] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -654,19 +654,19 @@ TARGET APART void T(linear_elu_gradients_linear_saved_begin)(const struct call *
 
 /* Sums the keys of a chunk, from zero, into its slot. */
 TARGET APART void T(linear_elu_gradients_linear_saved_keys)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
         call->sharing * call->array[ARRAY_k].strides.head;
     const int64_t k_row = call->array[ARRAY_k].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 16 + f, T(splat)(0.0f));
@@ -699,16 +699,16 @@ TARGET APART void T(linear_elu_gradients_linear_saved_keys)(const struct call *c
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET APART void T(linear_elu_gradients_linear_saved_fold)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 64); /* [f: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 64); /* [f: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -722,14 +722,14 @@ TARGET APART void T(linear_elu_gradients_linear_saved_fold)(const struct call *c
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET APART void T(linear_elu_gradients_linear_saved_queries)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -740,15 +740,15 @@ TARGET APART void T(linear_elu_gradients_linear_saved_queries)(const struct call
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
         call->sharing * call->array[ARRAY_k].strides.head;
     const int64_t k_row = call->array[ARRAY_k].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 1024); /* [i: 16] */
-    float *const row_sum = (float *)(void *)(part->work + 1088); /* [i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 1152); /* [i: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 1024); /* [i: 16] */
+    float *const row_sum = (float *)(void *)(share->work + 1088); /* [i: 16] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 1152); /* [i: 16] */
     float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) * call->p.n_q;
     const int64_t saved_0_head = call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 1216); /* [d: 16, i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 2240); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 1216); /* [d: 16, i: 16] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 2240); /* [d: 16, j: 16] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
@@ -871,33 +871,33 @@ TARGET APART void T(linear_elu_gradients_linear_saved_queries)(const struct call
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_gradients_linear_saved)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_gradients_linear_saved)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        T(linear_elu_gradients_linear_saved_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+        T(linear_elu_gradients_linear_saved_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_elu_gradients_linear_saved_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_elu_gradients_linear_saved_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
             for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linear_elu_gradients_linear_saved_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linear_elu_gradients_linear_saved_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_elu_gradients_linear_saved_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_elu_gradients_linear_saved_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -974,15 +974,15 @@ TARGET static void T(linear_elu_gradients_linear_row_sums)(const struct call *ca
 
 /* Initialises the states: they contain no keys yet. */
 TARGET APART void T(linear_elu_gradients_linear_dq_begin)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1006,13 +1006,13 @@ TARGET APART void T(linear_elu_gradients_linear_dq_begin)(const struct call *cal
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_elu_gradients_linear_dq_keys)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(linear_elu_gradients_linear_dq_keys)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -1021,9 +1021,9 @@ TARGET APART void T(linear_elu_gradients_linear_dq_keys)(const struct call *call
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -1057,20 +1057,20 @@ TARGET APART void T(linear_elu_gradients_linear_dq_keys)(const struct call *call
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_elu_gradients_linear_dq_fold)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(linear_elu_gradients_linear_dq_fold)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -1103,14 +1103,14 @@ TARGET APART void T(linear_elu_gradients_linear_dq_fold)(const struct call *call
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET APART void T(linear_elu_gradients_linear_dq_queries)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1134,22 +1134,22 @@ TARGET APART void T(linear_elu_gradients_linear_dq_queries)(const struct call *c
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
         call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const state = (float *)(void *)(part->slots + 64); /* [chunk, f: 16, e: 16] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 1024); /* [f: 16, i: 16] */
-    float *const query = (float *)(void *)(part->work + 2048); /* [f: 16, i: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [d: 16, i: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [d: 16, i: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const state = (float *)(void *)(share->slots + 64); /* [chunk, f: 16, e: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 1024); /* [f: 16, i: 16] */
+    float *const query = (float *)(void *)(share->work + 2048); /* [f: 16, i: 16] */
+    float *const sum = (float *)(void *)(share->work + 3072); /* [d: 16, i: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 4096); /* [d: 16, i: 16] */
     float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
         call->array[ARRAY_dq].strides.batch + g * members * call->array[ARRAY_dq].strides.head : NULL;
     const int64_t dq_row = call->array[ARRAY_dq].strides.row;
     const int64_t dq_head = call->array[ARRAY_dq].strides.head;
-    float *const dout_tile = (float *)(void *)(part->work + 5120); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 6144); /* [i: 16] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 6208); /* [d: 16, j: 16] */
-    float *const q_tile = (float *)(void *)(part->work + 7232); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(share->work + 5120); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(share->work + 0); /* [i: 16] */
+    float *const row_0_tile = (float *)(void *)(share->work + 6144); /* [i: 16] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 6208); /* [d: 16, j: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 7232); /* [d: 16, i: 16] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
             ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
@@ -1273,12 +1273,12 @@ TARGET APART void T(linear_elu_gradients_linear_dq_queries)(const struct call *c
 
 /* For a thread that works on the head alone: adds a chunk to the carried state. */
 TARGET APART void T(linear_elu_gradients_linear_dq_keys_alone)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -1287,10 +1287,10 @@ TARGET APART void T(linear_elu_gradients_linear_dq_keys_alone)(const struct call
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 64); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1152); /* [f: 16, e: 16] */
-    float *const k_tile = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 64); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1152); /* [f: 16, e: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 16; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 272 + f, T(splat)(0.0f));
@@ -1325,16 +1325,16 @@ TARGET APART void T(linear_elu_gradients_linear_dq_keys_alone)(const struct call
 
 /* Adds to the carried state the sums that no product computes. */
 TARGET APART void T(linear_elu_gradients_linear_dq_fold_alone)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 16] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 16] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 16] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 16] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -1344,60 +1344,60 @@ TARGET APART void T(linear_elu_gradients_linear_dq_fold_alone)(const struct call
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_gradients_linear_dq)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_gradients_linear_dq)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        T(linear_elu_gradients_linear_dq_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+        T(linear_elu_gradients_linear_dq_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            T(linear_elu_gradients_linear_dq_queries)(call, task, part, part->chunk0);
-            part->slots = slots;
-            T(linear_elu_gradients_linear_dq_keys_alone)(call, task, part, part->chunk0);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(linear_elu_gradients_linear_dq_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(linear_elu_gradients_linear_dq_keys_alone)(call, task, share, share->chunk0);
             for (int64_t iteration = 0; iteration < ((16 + 31) / 32); iteration++)
-                T(linear_elu_gradients_linear_dq_fold_alone)(call, task, part, iteration);
+                T(linear_elu_gradients_linear_dq_fold_alone)(call, task, share, iteration);
         }
     } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_gradients_linear_dq_keys)(call, task, part, iteration);
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_gradients_linear_dq_keys)(call, task, share, iteration);
             for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
+                await_segment(share, group, segment);
                 const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
                 for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                    T(linear_elu_gradients_linear_dq_fold)(call, task, part, iteration);
-                pass_segment(part, group, segment);
+                    T(linear_elu_gradients_linear_dq_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
             }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(linear_elu_gradients_linear_dq_queries)(call, task, part, iteration);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(linear_elu_gradients_linear_dq_queries)(call, task, share, iteration);
         }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    synchronise(part);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no queries yet. */
 TARGET APART void T(linear_elu_gradients_linear_dk_dv_begin)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(share->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 2112); /* [f: 16] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
     /* carried = 0.0f; carried_compensation = 0.0f */
@@ -1426,7 +1426,7 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_begin)(const struct call *
 
 /* Sums the queries of a chunk, from zero, into its slot. */
 TARGET APART void T(linear_elu_gradients_linear_dk_dv_queries)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1434,7 +1434,7 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_queries)(const struct call
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1452,13 +1452,13 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_queries)(const struct call
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
         call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [i: 16, e: 16] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
+    float *const key_features_2 = (float *)(void *)(share->work + 0); /* [i: 16, e: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(share->slots + 1024); /* [chunk, f: 16] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 1024); /* [d: 16, i: 16] */
-    float *const row_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 1024); /* [d: 16, i: 16] */
+    float *const row_0_tile = (float *)(void *)(share->work + 2048); /* [i: 16] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 16; f++) {
 #if OF(1, 0, 0)
@@ -1534,20 +1534,20 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_queries)(const struct call
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET APART void T(linear_elu_gradients_linear_dk_dv_fold)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 16);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 16, e: 16] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 1088); /* [f: 16, e: 16] */
-    float *const carried_2 = (float *)(void *)(part->shared + 1024); /* [f: 16] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 2112); /* [f: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(share->slots + 1024); /* [chunk, f: 16] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 16, e: 16] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 1088); /* [f: 16, e: 16] */
+    float *const carried_2 = (float *)(void *)(share->shared + 1024); /* [f: 16] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 2112); /* [f: 16] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
@@ -1584,7 +1584,7 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_fold)(const struct call *c
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 TARGET APART void T(linear_elu_gradients_linear_dk_dv_keys)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -1592,7 +1592,7 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_keys)(const struct call *c
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1616,29 +1616,29 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_keys)(const struct call *c
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
         call->p.n_q;
     const int64_t row_0_head = call->p.n_q;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 16, e: 16] */
-    float *const state_2 = (float *)(void *)(part->slots + 1024); /* [chunk, f: 16] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 16, j: 16] */
-    float *const score = (float *)(void *)(part->work + 1024); /* [i: 16, j: 16] */
-    float *const score_2 = (float *)(void *)(part->work + 2048); /* [i: 16, j: 16] */
-    float *const sum = (float *)(void *)(part->work + 3072); /* [e: 16, j: 16] */
-    float *const sum_compensation = (float *)(void *)(part->work + 4096); /* [e: 16, j: 16] */
-    float *const sum_from_state = (float *)(void *)(part->work + 5120); /* [f: 16, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 6144); /* [e: 16, j: 16] */
-    float *const query = (float *)(void *)(part->work + 7168); /* [f: 16, j: 16] */
-    float *const sum_2 = (float *)(void *)(part->work + 8192); /* [d: 16, j: 16] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 9216); /* [d: 16, j: 16] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 16, e: 16] */
+    float *const state_2 = (float *)(void *)(share->slots + 1024); /* [chunk, f: 16] */
+    float *const query_features = (float *)(void *)(share->work + 0); /* [d: 16, j: 16] */
+    float *const score = (float *)(void *)(share->work + 1024); /* [i: 16, j: 16] */
+    float *const score_2 = (float *)(void *)(share->work + 2048); /* [i: 16, j: 16] */
+    float *const sum = (float *)(void *)(share->work + 3072); /* [e: 16, j: 16] */
+    float *const sum_compensation = (float *)(void *)(share->work + 4096); /* [e: 16, j: 16] */
+    float *const sum_from_state = (float *)(void *)(share->work + 5120); /* [f: 16, j: 16] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 6144); /* [e: 16, j: 16] */
+    float *const query = (float *)(void *)(share->work + 7168); /* [f: 16, j: 16] */
+    float *const sum_2 = (float *)(void *)(share->work + 8192); /* [d: 16, j: 16] */
+    float *const sum_2_compensation = (float *)(void *)(share->work + 9216); /* [d: 16, j: 16] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
     const int64_t dk_row = call->array[ARRAY_dk].strides.row;
     float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
         call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
     const int64_t dv_row = call->array[ARRAY_dv].strides.row;
-    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 16, j: 16] */
-    float *const v_tile = (float *)(void *)(part->work + 11264); /* [e: 16, j: 16] */
-    float *const q_tile_2 = (float *)(void *)(part->work + 12288); /* [d: 16, i: 16] */
-    float *const dout_tile = (float *)(void *)(part->work + 13312); /* [e: 16, i: 16] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 2048); /* [i: 16] */
+    float *const k_tile = (float *)(void *)(share->work + 10240); /* [d: 16, j: 16] */
+    float *const v_tile = (float *)(void *)(share->work + 11264); /* [e: 16, j: 16] */
+    float *const q_tile_2 = (float *)(void *)(share->work + 12288); /* [d: 16, i: 16] */
+    float *const dout_tile = (float *)(void *)(share->work + 13312); /* [e: 16, i: 16] */
+    float *const saved_0_tile = (float *)(void *)(share->work + 2048); /* [i: 16] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
         (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
         const int64_t j1 = min(j0 + 16, j_end);
@@ -1899,33 +1899,33 @@ TARGET APART void T(linear_elu_gradients_linear_dk_dv_keys)(const struct call *c
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_elu_gradients_linear_dk_dv)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_elu_gradients_linear_dk_dv)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((16 + 31) / 32); iteration += part->threads)
-        T(linear_elu_gradients_linear_dk_dv_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((16 + 31) / 32); iteration += share->threads)
+        T(linear_elu_gradients_linear_dk_dv_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_elu_gradients_linear_dk_dv_queries)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_elu_gradients_linear_dk_dv_queries)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((16 + 31) / 32) / 16;
             for (int64_t iteration = group * ((16 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linear_elu_gradients_linear_dk_dv_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linear_elu_gradients_linear_dk_dv_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_elu_gradients_linear_dk_dv_keys)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_elu_gradients_linear_dk_dv_keys)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

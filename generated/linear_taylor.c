@@ -296,16 +296,16 @@ TARGET static void T(linear_taylor_rows)(const struct call *call, int64_t task, 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_taylor_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 65);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: (LANES + 64)] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 16960); /* [f: (LANES + 64)] */
-    float *const carried = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: (LANES + 64)] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16960); /* [f: (LANES + 64)] */
+    float *const carried = (float *)(void *)(share->shared + 320); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [f: 65, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -323,13 +323,13 @@ TARGET APART void T(linear_taylor_begin)(const struct call *call, int64_t task, 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_taylor_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -338,11 +338,11 @@ TARGET APART void T(linear_taylor_keys)(const struct call *call, int64_t task, c
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 144] */
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 65, j: 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: (LANES + 64)] */
-    float *const state = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 37440); /* [d: 64, j: 144] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 144] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 65, j: 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: (LANES + 64)] */
+    float *const state = (float *)(void *)(share->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 37440); /* [d: 64, j: 144] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 65; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4240 + f, T(splat)(0.0f));
@@ -411,20 +411,20 @@ TARGET APART void T(linear_taylor_keys)(const struct call *call, int64_t task, c
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_taylor_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 65);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: (LANES + 64)] */
-    float *const state = (float *)(void *)(part->slots + 320); /* [chunk, f: 65, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: (LANES + 64)] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 16960); /* [f: (LANES + 64)] */
-    float *const carried = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 17280); /* [f: 65, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: (LANES + 64)] */
+    float *const state = (float *)(void *)(share->slots + 320); /* [chunk, f: 65, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: (LANES + 64)] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 16960); /* [f: (LANES + 64)] */
+    float *const carried = (float *)(void *)(share->shared + 320); /* [f: 65, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 17280); /* [f: 65, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -444,7 +444,7 @@ TARGET APART void T(linear_taylor_fold)(const struct call *call, int64_t task, c
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(linear_taylor_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -459,18 +459,18 @@ TARGET APART void T(linear_taylor_queries)(const struct call *call, int64_t task
     const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
         call->sharing * members + m) * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: (LANES + 64)] */
-    float *const carried = (float *)(void *)(part->shared + 320); /* [f: 65, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: OF(256, 256, 128)] */
-    float *const query_2 = (float *)(void *)(part->work + 0); /* [f: 65, i: OF(256, 256, 128) of OF(272, 272, 144)] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + OF(70720, 70720, 37440)); /* [i: OF(256, 256,
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: (LANES + 64)] */
+    float *const carried = (float *)(void *)(share->shared + 320); /* [f: 65, e: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [i: OF(256, 256, 128)] */
+    float *const query_2 = (float *)(void *)(share->work + 0); /* [f: 65, i: OF(256, 256, 128) of OF(272, 272, 144)] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + OF(70720, 70720, 37440)); /* [i: OF(256, 256,
         128)] */
-    float *const sum_from_state = (float *)(void *)(part->work + OF(71744, 71744, 37952)); /* [e: 64, i: OF(256, 256,
+    float *const sum_from_state = (float *)(void *)(share->work + OF(71744, 71744, 37952)); /* [e: 64, i: OF(256, 256,
         128) of OF(272, 272, 144)] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
-    float *const q_tile = (float *)(void *)(part->work + OF(71744, 71744, 37952)); /* [d: 64, i: OF(256, 256,
+    float *const q_tile = (float *)(void *)(share->work + OF(71744, 71744, 37952)); /* [d: 64, i: OF(256, 256,
         128) of OF(272, 272, 144)] */
     /* q_tile = q, with zeros beyond the last row */
     T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(272, 272, 144), LANES);
@@ -545,41 +545,41 @@ TARGET APART void T(linear_taylor_queries)(const struct call *call, int64_t task
     T(transpose_out)(sum_from_state, OF(272, 272, 144), 64, i1 - i0, out + i0 * out_row, out_row, LANES);
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_taylor_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_taylor_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 576 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((65 + 31) / 32); iteration += part->threads)
-        T(linear_taylor_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((65 + 31) / 32); iteration += share->threads)
+        T(linear_taylor_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_taylor_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_taylor_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((65 + 31) / 32) / 16;
             for (int64_t iteration = group * ((65 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linear_taylor_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linear_taylor_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < members * ((n_q + OF(255, 255, 127)) / OF(256, 256, 128));
-        iteration += part->threads)
-        T(linear_taylor_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < members * ((n_q + OF(255, 255, 127)) / OF(256, 256, 128));
+        iteration += share->threads)
+        T(linear_taylor_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_taylor_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -593,9 +593,9 @@ TARGET APART void T(linear_taylor_few_begin)(const struct call *call, int64_t ta
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -624,16 +624,16 @@ TARGET APART void T(linear_taylor_few_begin)(const struct call *call, int64_t ta
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linear_taylor_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -651,14 +651,14 @@ TARGET APART void T(linear_taylor_few_begin_2)(const struct call *call, int64_t 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -667,12 +667,12 @@ TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t tas
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r: 64] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
@@ -746,20 +746,20 @@ TARGET APART void T(linear_taylor_few_keys)(const struct call *call, int64_t tas
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linear_taylor_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
@@ -779,7 +779,7 @@ TARGET APART void T(linear_taylor_few_fold)(const struct call *call, int64_t tas
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(linear_taylor_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linear_taylor_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -789,9 +789,9 @@ TARGET APART void T(linear_taylor_few_queries)(const struct call *call, int64_t 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -812,37 +812,37 @@ TARGET APART void T(linear_taylor_few_queries)(const struct call *call, int64_t 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linear_taylor_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linear_taylor_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(linear_taylor_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(linear_taylor_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(linear_taylor_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(linear_taylor_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linear_taylor_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linear_taylor_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(linear_taylor_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linear_taylor_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(linear_taylor_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(linear_taylor_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -106,15 +106,16 @@ TARGET APART void T(dot5)(int64_t rows, const float *a, const float *b, float *c
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linformer_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(linformer_begin)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -136,12 +137,12 @@ TARGET APART void T(linformer_begin)(const struct call *call, int64_t task, cons
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -152,8 +153,8 @@ TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const project_e = (const float *)call->array[ARRAY_project_e].at;
     const float *const project_f = (const float *)call->array[ARRAY_project_f].at;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -180,19 +181,19 @@ TARGET APART void T(linformer_keys)(const struct call *call, int64_t task, const
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linformer_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(linformer_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
@@ -216,7 +217,7 @@ TARGET APART void T(linformer_fold)(const struct call *call, int64_t task, const
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(linformer_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linformer_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -230,16 +231,16 @@ TARGET APART void T(linformer_queries)(const struct call *call, int64_t task, co
     const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
         call->sharing * members + m) * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [s: 256, i: 64 of 80] */
-    float *const query_max = (float *)(void *)(part->work + 81920); /* [i: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 82432); /* [e: 64, i: 64 of 80] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 0); /* [s: 256, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(share->work + 81920); /* [i: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 82176); /* [i: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 82432); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
-    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 81920); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
     /* q_tile = q_tile * 0.18033688f */
@@ -329,49 +330,49 @@ TARGET APART void T(linformer_queries)(const struct call *call, int64_t task, co
     T(transpose_out)(sum_from_state_2, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linformer_rows)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linformer_rows)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1152 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
-        T(linformer_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((256 + 31) / 32); iteration += share->threads)
+        T(linformer_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linformer_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linformer_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
             for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linformer_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linformer_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < members * ((n_q + 63) / 64); iteration += part->threads)
-        T(linformer_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < members * ((n_q + 63) / 64); iteration += share->threads)
+        T(linformer_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(linformer_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linformer_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t s = s0; s < s1; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -393,13 +394,13 @@ TARGET APART void T(linformer_few_begin)(const struct call *call, int64_t task, 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -410,8 +411,8 @@ TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, c
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const project_e = (const float *)call->array[ARRAY_project_e].at;
     const float *const project_f = (const float *)call->array[ARRAY_project_f].at;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
     /* state = 0.0f */
     for (int64_t s = 0; s < 256; s++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -448,20 +449,20 @@ TARGET APART void T(linformer_few_keys)(const struct call *call, int64_t task, c
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(linformer_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linformer_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t s0 = iteration * 32, s1 = min(s0 + 32, 256);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, s: 256, d: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 65536); /* [chunk, s: 256, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 131072); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 196608); /* [s: 256, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, s: 256, d: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 65536); /* [chunk, s: 256, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 131072); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 196608); /* [s: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before = carried; carried += state */
         for (int64_t s = s0; s < s1; s++) {
@@ -485,7 +486,7 @@ TARGET APART void T(linformer_few_fold)(const struct call *call, int64_t task, c
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(linformer_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(linformer_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -499,20 +500,20 @@ TARGET APART void T(linformer_few_queries)(const struct call *call, int64_t task
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [s: 256, d: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 65536); /* [s: 256, e: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [r: 64, d: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 16384); /* [r: 64, s: 256 of 272] */
-    float *const carried_turned = (float *)(void *)(part->work + 86016); /* [d: 64, s: 256 of 272] */
-    float *const query_max = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 86016); /* [r: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [s: 256, d: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 65536); /* [s: 256, e: 64] */
+    float *const query = (float *)(void *)(share->work + 0); /* [r: 64, d: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 16384); /* [r: 64, s: 256 of 272] */
+    float *const carried_turned = (float *)(void *)(share->work + 86016); /* [d: 64, s: 256 of 272] */
+    float *const query_max = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 86016); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const sum_from_state_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
-    float *const query_2_turned = (float *)(void *)(part->work + 86016); /* [s: 256, r: 64 of 80] */
+    float *const sum_from_state_turned = (float *)(void *)(share->work + 86016); /* [s: 256, r: 64 of 80] */
+    float *const query_2_turned = (float *)(void *)(share->work + 86016); /* [s: 256, r: 64 of 80] */
     /* query = q * 0.18033688f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -588,35 +589,35 @@ TARGET APART void T(linformer_few_queries)(const struct call *call, int64_t task
             out[r / n_q * out_head + r % n_q * out_row + e] = sum_from_state_2[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(linformer_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(linformer_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
-        T(linformer_few_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((256 + 31) / 32); iteration += share->threads)
+        T(linformer_few_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(linformer_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(linformer_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
             for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
-                T(linformer_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(linformer_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(linformer_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(linformer_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -373,14 +373,14 @@ TARGET static void T(local_blocks_polysketch_rows)(const struct call *call, int6
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(local_blocks_polysketch_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
-    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: OF(144, 136, 136)] */
-    float *const recent = (float *)(void *)(part->shared + OF(17856, 16896, 16896)); /* [back: 31, f: 136, e: 64] */
+    float *const recent_sum = (float *)(void *)(share->shared + 0); /* [back: 31, f: OF(144, 136, 136)] */
+    float *const recent = (float *)(void *)(share->shared + OF(17856, 16896, 16896)); /* [back: 31, f: 136, e: 64] */
     /* recent_sum = 0.0f */
     for (int64_t back = 0; back < 31; back++) {
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -398,13 +398,13 @@ TARGET APART void T(local_blocks_polysketch_begin)(const struct call *call, int6
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(local_blocks_polysketch_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -415,12 +415,12 @@ TARGET APART void T(local_blocks_polysketch_keys)(const struct call *call, int64
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 64 of 80] */
-    float *const key_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
-    float *const key_features_2 = (float *)(void *)(part->work + 5120); /* [f: 136, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 10240); /* [d: 64, j: 64 of 80] */
+    float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 16, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(share->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(share->work + 5120); /* [f: 136, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 10240); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 136; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 8848 + f, T(splat)(0.0f));
@@ -463,20 +463,20 @@ TARGET APART void T(local_blocks_polysketch_keys)(const struct call *call, int64
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(local_blocks_polysketch_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 136);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const recent_sum = (float *)(void *)(part->shared + 0); /* [back: 31, f: OF(144, 136, 136)] */
-    float *const before_sum = (float *)(void *)(part->work + 0); /* [f: OF(144, 136, 136)] */
-    float *const recent = (float *)(void *)(part->shared + OF(17856, 16896, 16896)); /* [back: 31, f: 136, e: 64] */
-    float *const before = (float *)(void *)(part->work + 0); /* [f: 136, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const recent_sum = (float *)(void *)(share->shared + 0); /* [back: 31, f: OF(144, 136, 136)] */
+    float *const before_sum = (float *)(void *)(share->work + 0); /* [f: OF(144, 136, 136)] */
+    float *const recent = (float *)(void *)(share->shared + OF(17856, 16896, 16896)); /* [back: 31, f: 136, e: 64] */
+    float *const before = (float *)(void *)(share->work + 0); /* [f: 136, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = 0.0f */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -527,7 +527,7 @@ TARGET APART void T(local_blocks_polysketch_fold)(const struct call *call, int64
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(local_blocks_polysketch_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -535,7 +535,7 @@ TARGET APART void T(local_blocks_polysketch_queries)(const struct call *call, in
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -551,26 +551,26 @@ TARGET APART void T(local_blocks_polysketch_queries)(const struct call *call, in
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
-    float *const state = (float *)(void *)(part->slots + 576); /* [chunk, f: 136, e: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 16, i: 64 of 80] */
-    float *const query_g2 = (float *)(void *)(part->work + 5120); /* [r: 16, i: 64 of 80] */
-    float *const key_g1_2 = (float *)(void *)(part->work + 5120); /* [r: 16, j: 64 of 80] */
-    float *const key_g2_2 = (float *)(void *)(part->work + 10240); /* [r: 16, j: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 10240); /* [j: 64, i: 64 of 80] */
-    float *const query = (float *)(void *)(part->work + 5120); /* [f: 136, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 48640); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 48896); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 49152); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 49408); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 69888); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 90368); /* [e: 64, i: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: OF(144, 136, 136)] */
+    float *const state = (float *)(void *)(share->slots + 576); /* [chunk, f: 136, e: 64] */
+    float *const query_g1 = (float *)(void *)(share->work + 0); /* [r: 16, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(share->work + 5120); /* [r: 16, i: 64 of 80] */
+    float *const key_g1_2 = (float *)(void *)(share->work + 5120); /* [r: 16, j: 64 of 80] */
+    float *const key_g2_2 = (float *)(void *)(share->work + 10240); /* [r: 16, j: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 10240); /* [j: 64, i: 64 of 80] */
+    float *const query = (float *)(void *)(share->work + 5120); /* [f: 136, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 48640); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 48896); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 49152); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 49408); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 69888); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 90368); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 10240); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 15360); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 10240); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 15360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
@@ -717,37 +717,37 @@ TARGET APART void T(local_blocks_polysketch_queries)(const struct call *call, in
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(local_blocks_polysketch_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(local_blocks_polysketch_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((136 + 31) / 32); iteration += part->threads)
-        T(local_blocks_polysketch_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((136 + 31) / 32); iteration += share->threads)
+        T(local_blocks_polysketch_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(local_blocks_polysketch_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(local_blocks_polysketch_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((136 + 31) / 32) / 16;
             for (int64_t iteration = group * ((136 + 31) / 32) / 16; iteration < end; iteration++)
-                T(local_blocks_polysketch_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(local_blocks_polysketch_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(local_blocks_polysketch_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(local_blocks_polysketch_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(local_blocks_polysketch_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -763,10 +763,10 @@ TARGET APART void T(local_blocks_polysketch_few_begin)(const struct call *call, 
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const query_g1 = (float *)(void *)(part->shared + 0); /* [r: 16, r_q: 64] */
-    float *const query_g2 = (float *)(void *)(part->shared + 4096); /* [r: 16, r_q: 64] */
-    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
+    float *const query_g1 = (float *)(void *)(share->shared + 0); /* [r: 16, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(share->shared + 4096); /* [r: 16, r_q: 64] */
+    float *const query = (float *)(void *)(share->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
         for (int64_t d = 0; d < 64; d++)
@@ -785,16 +785,16 @@ TARGET APART void T(local_blocks_polysketch_few_begin)(const struct call *call, 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(local_blocks_polysketch_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(local_blocks_polysketch_few_begin_2)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -812,7 +812,7 @@ TARGET APART void T(local_blocks_polysketch_few_begin_2)(const struct call *call
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -820,7 +820,7 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -832,13 +832,13 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const query = (float *)(void *)(part->shared + 8192); /* [r: 16, r_q: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 16, j: 128 of 144] */
-    float *const key_g2 = (float *)(void *)(part->work + 9216); /* [r: 16, j: 128 of 144] */
-    float *const score = (float *)(void *)(part->work + 9216); /* [r_q: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 18432); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 8192); /* [r: 16, r_q: 64] */
+    float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 16, j: 128 of 144] */
+    float *const key_g2 = (float *)(void *)(share->work + 9216); /* [r: 16, j: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 9216); /* [r_q: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 18432); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
@@ -936,20 +936,20 @@ TARGET APART void T(local_blocks_polysketch_few_keys)(const struct call *call, i
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(local_blocks_polysketch_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(local_blocks_polysketch_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 28928); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 29184); /* [r_q: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 28928); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 29184); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
@@ -969,8 +969,8 @@ TARGET APART void T(local_blocks_polysketch_few_fold)(const struct call *call, i
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(local_blocks_polysketch_few_queries)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(local_blocks_polysketch_few_queries)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -979,9 +979,9 @@ TARGET APART void T(local_blocks_polysketch_few_queries)(const struct call *call
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 12288); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 12544); /* [r_q: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 12288); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 12544); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1002,8 +1002,8 @@ TARGET APART void T(local_blocks_polysketch_few_queries)(const struct call *call
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(local_blocks_polysketch_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(local_blocks_polysketch_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
@@ -1012,31 +1012,31 @@ TARGET static void T(local_blocks_polysketch_few)(const struct call *call, int64
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(local_blocks_polysketch_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(local_blocks_polysketch_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(local_blocks_polysketch_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(local_blocks_polysketch_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = max(query_start - floor_mod(query_start, 64) - 1984, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(local_blocks_polysketch_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(local_blocks_polysketch_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(local_blocks_polysketch_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(local_blocks_polysketch_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(local_blocks_polysketch_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(local_blocks_polysketch_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

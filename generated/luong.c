@@ -262,7 +262,8 @@ TARGET static void T(luong_rows)(const struct call *call, int64_t task, unsigned
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(luong_few_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(luong_few_begin)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -276,10 +277,10 @@ TARGET APART void T(luong_few_begin)(const struct call *call, int64_t task, cons
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const compatibility_w = (const float *)call->array[ARRAY_compatibility_w].at;
-    float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 64, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [c: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, c: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_w = (float *)(void *)(share->shared + 0); /* [c: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [c: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, c: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -297,17 +298,17 @@ TARGET APART void T(luong_few_begin)(const struct call *call, int64_t task, cons
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(luong_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(luong_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -326,13 +327,13 @@ TARGET APART void T(luong_few_begin_2)(const struct call *call, int64_t task, co
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(luong_few_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(luong_few_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -341,12 +342,12 @@ TARGET APART void T(luong_few_keys)(const struct call *call, int64_t task, const
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, c: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, c: 64] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -428,23 +429,23 @@ TARGET APART void T(luong_few_keys)(const struct call *call, int64_t task, const
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(luong_few_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(luong_few_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -483,7 +484,7 @@ TARGET APART void T(luong_few_fold)(const struct call *call, int64_t task, const
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(luong_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(luong_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -493,9 +494,9 @@ TARGET APART void T(luong_few_queries)(const struct call *call, int64_t task, co
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -516,37 +517,37 @@ TARGET APART void T(luong_few_queries)(const struct call *call, int64_t task, co
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(luong_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(luong_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(luong_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(luong_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(luong_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(luong_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(luong_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(luong_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(luong_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(luong_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(luong_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(luong_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -206,13 +206,13 @@ TARGET static void T(mamba2_rows)(const struct call *call, int64_t task, unsigne
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(mamba2_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(mamba2_begin)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -225,13 +225,13 @@ TARGET APART void T(mamba2_begin)(const struct call *call, int64_t task, const s
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(mamba2_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(mamba2_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -252,11 +252,11 @@ TARGET APART void T(mamba2_keys)(const struct call *call, int64_t task, const st
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 64, j: 32] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 8192); /* [d: 64, j: 32] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 16384); /* [j: 32] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 16512); /* [j: 32] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 16384); /* [j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 16512); /* [j: 32] */
     for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
         const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
@@ -284,14 +284,14 @@ TARGET APART void T(mamba2_keys)(const struct call *call, int64_t task, const st
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -301,11 +301,11 @@ TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const st
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -344,14 +344,14 @@ TARGET APART void T(mamba2_fold)(const struct call *call, int64_t task, const st
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -381,18 +381,18 @@ TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 32, i: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 32, i: 32] */
+    float *const query = (float *)(void *)(share->work + 0); /* [f: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 8192); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(share->work + 16384); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(share->work + 24576); /* [e: 64, i: 32] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
-    float *const q_tile = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 40960); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 41088); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 32768); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 40960); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 41088); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
         ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -478,33 +478,33 @@ TARGET APART void T(mamba2_queries)(const struct call *call, int64_t task, const
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(mamba2_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(mamba2_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        T(mamba2_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
+        T(mamba2_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(mamba2_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(mamba2_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(mamba2_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(mamba2_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(mamba2_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(mamba2_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

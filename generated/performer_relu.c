@@ -331,16 +331,16 @@ TARGET static void T(performer_relu_rows)(const struct call *call, int64_t task,
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_relu_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66560); /* [f: 256] */
-    float *const carried = (float *)(void *)(part->shared + 1024); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66560); /* [f: 256] */
+    float *const carried = (float *)(void *)(share->shared + 1024); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -358,13 +358,13 @@ TARGET APART void T(performer_relu_begin)(const struct call *call, int64_t task,
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -374,10 +374,10 @@ TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, 
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 81920); /* [d: 64, j: 64 of 80] */
+    float *const key_w = (float *)(void *)(share->work + 0); /* [c: 256, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(share->slots + 1088); /* [chunk, f: 256, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 81920); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 256; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 16656 + f, T(splat)(0.0f));
@@ -411,20 +411,20 @@ TARGET APART void T(performer_relu_keys)(const struct call *call, int64_t task, 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(performer_relu_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 256);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 256] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66560); /* [f: 256] */
-    float *const carried = (float *)(void *)(part->shared + 1024); /* [f: 256, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 67584); /* [f: 256, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(share->slots + 1088); /* [chunk, f: 256, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 256] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66560); /* [f: 256] */
+    float *const carried = (float *)(void *)(share->shared + 1024); /* [f: 256, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 67584); /* [f: 256, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -448,7 +448,7 @@ TARGET APART void T(performer_relu_fold)(const struct call *call, int64_t task, 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -456,7 +456,7 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -471,23 +471,23 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 256 of 272] */
-    float *const state = (float *)(void *)(part->slots + 1088); /* [chunk, f: 256, e: 64] */
-    float *const query_w = (float *)(void *)(part->work + 0); /* [c: 256, i: 64 of 80] */
-    float *const key_w_2 = (float *)(void *)(part->work + 81920); /* [c: 256, j: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 163840); /* [j: 64, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 184320); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 184576); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 184832); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 185088); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 205568); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 226048); /* [e: 64, i: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 256 of 272] */
+    float *const state = (float *)(void *)(share->slots + 1088); /* [chunk, f: 256, e: 64] */
+    float *const query_w = (float *)(void *)(share->work + 0); /* [c: 256, i: 64 of 80] */
+    float *const key_w_2 = (float *)(void *)(share->work + 81920); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 163840); /* [j: 64, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 184320); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 184576); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 184832); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 185088); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 205568); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 226048); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 81920); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 163840); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 81920); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 163840); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
@@ -615,37 +615,37 @@ TARGET APART void T(performer_relu_queries)(const struct call *call, int64_t tas
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(performer_relu_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(performer_relu_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((256 + 31) / 32); iteration += part->threads)
-        T(performer_relu_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((256 + 31) / 32); iteration += share->threads)
+        T(performer_relu_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_relu_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_relu_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((256 + 31) / 32) / 16;
             for (int64_t iteration = group * ((256 + 31) / 32) / 16; iteration < end; iteration++)
-                T(performer_relu_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(performer_relu_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_relu_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_relu_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_relu_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -660,9 +660,9 @@ TARGET APART void T(performer_relu_few_begin)(const struct call *call, int64_t t
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query_w = (float *)(void *)(part->shared + 0); /* [c: 256, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_w = (float *)(void *)(share->shared + 0); /* [c: 256, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 65536); /* [c: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -678,16 +678,16 @@ TARGET APART void T(performer_relu_few_begin)(const struct call *call, int64_t t
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_relu_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 131072); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 147712); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 131328); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 147968); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147712); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -705,7 +705,7 @@ TARGET APART void T(performer_relu_few_begin_2)(const struct call *call, int64_t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -713,7 +713,7 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -724,12 +724,12 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query = (float *)(void *)(part->shared + 65536); /* [c: 256, r: 64] */
-    float *const key_w = (float *)(void *)(part->work + 0); /* [c: 256, j: 128 of 144] */
-    float *const score = (float *)(void *)(part->work + 147456); /* [r: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 147456); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 65536); /* [c: 256, r: 64] */
+    float *const key_w = (float *)(void *)(share->work + 0); /* [c: 256, j: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 147456); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 147456); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
@@ -802,20 +802,20 @@ TARGET APART void T(performer_relu_few_keys)(const struct call *call, int64_t ta
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(performer_relu_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 131072); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 147712); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 131328); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 147968); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 147712); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 147968); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
@@ -835,7 +835,7 @@ TARGET APART void T(performer_relu_few_fold)(const struct call *call, int64_t ta
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(performer_relu_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_relu_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -845,9 +845,9 @@ TARGET APART void T(performer_relu_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 131072); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 131328); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 131072); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 131328); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -868,37 +868,37 @@ TARGET APART void T(performer_relu_few_queries)(const struct call *call, int64_t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(performer_relu_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(performer_relu_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(performer_relu_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(performer_relu_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(performer_relu_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(performer_relu_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_relu_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_relu_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(performer_relu_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(performer_relu_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(performer_relu_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(performer_relu_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -466,17 +466,17 @@ TARGET static void T(performer_trig_rows)(const struct call *call, int64_t task,
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_trig_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
-    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 0); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(share->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(share->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 137216); /* [f: 512, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_max + f, T(splat)(-FLT_MAX));
@@ -495,13 +495,13 @@ TARGET APART void T(performer_trig_begin)(const struct call *call, int64_t task,
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -511,15 +511,15 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_w = (float *)(void *)(part->work + 256); /* [c: 256, j: 64 of 80] */
-    float *const key_sin = (float *)(void *)(part->work + 82176); /* [c: 256, j: 64 of 80] */
-    float *const key_features = (float *)(void *)(part->work + 164096); /* [f: 512, j: 64 of 80] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const key_features_2 = (float *)(void *)(part->work + 327936); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 82176); /* [d: 64, j: 64 of 80] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_w = (float *)(void *)(share->work + 256); /* [c: 256, j: 64 of 80] */
+    float *const key_sin = (float *)(void *)(share->work + 82176); /* [c: 256, j: 64 of 80] */
+    float *const key_features = (float *)(void *)(share->work + 164096); /* [f: 512, j: 64 of 80] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const key_features_2 = (float *)(void *)(share->work + 327936); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(share->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 82176); /* [d: 64, j: 64 of 80] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t f = 0; f < 512; f += LANES) {
         T(store)(state_max + (chunk - chunk0) * 33824 + f, T(splat)(-FLT_MAX));
@@ -610,24 +610,24 @@ TARGET APART void T(performer_trig_keys)(const struct call *call, int64_t task, 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 512);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 0); /* [f: 512] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [f: 512] */
-    float *const slot_factor = (float *)(void *)(part->work + 2048); /* [f: 512] */
-    float *const carried_sum = (float *)(void *)(part->shared + 2048); /* [f: 512] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 135168); /* [f: 512] */
-    float *const carried = (float *)(void *)(part->shared + 4096); /* [f: 512, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 137216); /* [f: 512, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(share->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(share->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 0); /* [f: 512] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [f: 512] */
+    float *const slot_factor = (float *)(void *)(share->work + 2048); /* [f: 512] */
+    float *const carried_sum = (float *)(void *)(share->shared + 2048); /* [f: 512] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 135168); /* [f: 512] */
+    float *const carried = (float *)(void *)(share->shared + 4096); /* [f: 512, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 137216); /* [f: 512, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -674,7 +674,7 @@ TARGET APART void T(performer_trig_fold)(const struct call *call, int64_t task, 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -682,7 +682,7 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -697,35 +697,35 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, f: 512 of 528] */
-    float *const state_sum = (float *)(void *)(part->slots + 2112); /* [chunk, f: 512 of 528] */
-    float *const state = (float *)(void *)(part->slots + 4224); /* [chunk, f: 512, e: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_w = (float *)(void *)(part->work + 256); /* [c: 256, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(part->work + 82176); /* [c: 256, i: 64 of 80] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 164096); /* [j: 64] */
-    float *const key_w_2 = (float *)(void *)(part->work + 164352); /* [c: 256, j: 64 of 80] */
-    float *const key_sin_2 = (float *)(void *)(part->work + 246272); /* [c: 256, j: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 328192); /* [j: 64, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(part->work + 246272); /* [j: 64, i: 64 of 80] */
-    float *const query_2 = (float *)(void *)(part->work + 164096); /* [f: 512, i: 64 of 80] */
-    float *const query_max = (float *)(void *)(part->work + 348672); /* [i: 64] */
-    float *const query_3 = (float *)(void *)(part->work + 348928); /* [f: 192, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 410368); /* [i: 64] */
-    float *const weight = (float *)(void *)(part->work + 164352); /* [j: 64, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(part->work + 410624); /* [i: 64] */
-    float *const old_max = (float *)(void *)(part->work + 184832); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 410880); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 411136); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 411392); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 348928); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 369408); /* [e: 64, i: 64 of 80] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, f: 512 of 528] */
+    float *const state_sum = (float *)(void *)(share->slots + 2112); /* [chunk, f: 512 of 528] */
+    float *const state = (float *)(void *)(share->slots + 4224); /* [chunk, f: 512, e: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_w = (float *)(void *)(share->work + 256); /* [c: 256, i: 64 of 80] */
+    float *const query_sin = (float *)(void *)(share->work + 82176); /* [c: 256, i: 64 of 80] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 164096); /* [j: 64] */
+    float *const key_w_2 = (float *)(void *)(share->work + 164352); /* [c: 256, j: 64 of 80] */
+    float *const key_sin_2 = (float *)(void *)(share->work + 246272); /* [c: 256, j: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 328192); /* [j: 64, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(share->work + 246272); /* [j: 64, i: 64 of 80] */
+    float *const query_2 = (float *)(void *)(share->work + 164096); /* [f: 512, i: 64 of 80] */
+    float *const query_max = (float *)(void *)(share->work + 348672); /* [i: 64] */
+    float *const query_3 = (float *)(void *)(share->work + 348928); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 410368); /* [i: 64] */
+    float *const weight = (float *)(void *)(share->work + 164352); /* [j: 64, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(share->work + 410624); /* [i: 64] */
+    float *const old_max = (float *)(void *)(share->work + 184832); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 410880); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 411136); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 411392); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 348928); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 369408); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 82176); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 246272); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 82176); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 246272); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
@@ -987,37 +987,37 @@ TARGET APART void T(performer_trig_queries)(const struct call *call, int64_t tas
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(performer_trig_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(performer_trig_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((512 + 31) / 32); iteration += part->threads)
-        T(performer_trig_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((512 + 31) / 32); iteration += share->threads)
+        T(performer_trig_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_trig_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_trig_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((512 + 31) / 32) / 16;
             for (int64_t iteration = group * ((512 + 31) / 32) / 16; iteration < end; iteration++)
-                T(performer_trig_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(performer_trig_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_trig_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_trig_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_trig_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1032,12 +1032,12 @@ TARGET APART void T(performer_trig_few_begin)(const struct call *call, int64_t t
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query = (float *)(void *)(part->shared + 0); /* [d: 64, r: 64] */
-    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_w = (float *)(void *)(part->shared + 16640); /* [c: 256, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
+    float *const query_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const query_w = (float *)(void *)(share->shared + 16640); /* [c: 256, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 147712); /* [c: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -1071,17 +1071,17 @@ TARGET APART void T(performer_trig_few_begin)(const struct call *call, int64_t t
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(performer_trig_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 213248); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 230400); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1100,7 +1100,7 @@ TARGET APART void T(performer_trig_few_begin_2)(const struct call *call, int64_t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1108,7 +1108,7 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1119,20 +1119,20 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const features_w = (const float *)call->array[ARRAY_features_w].at;
-    float *const query_sum = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 82176); /* [c: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 147712); /* [c: 256, r: 64] */
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_w = (float *)(void *)(part->work + 512); /* [c: 256, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 147968); /* [c: 256, j: 128 of 144] */
-    float *const score = (float *)(void *)(part->work + 295424); /* [r: 64, j: 128 of 144] */
-    float *const score_2 = (float *)(void *)(part->work + 147968); /* [r: 64, j: 128 of 144] */
-    float *const weight = (float *)(void *)(part->work + 512); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 147968); /* [d: 64, j: 128 of 144] */
+    float *const query_sum = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 82176); /* [c: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 147712); /* [c: 256, r: 64] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_w = (float *)(void *)(share->work + 512); /* [c: 256, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(share->work + 147968); /* [c: 256, j: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 295424); /* [r: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(share->work + 147968); /* [r: 64, j: 128 of 144] */
+    float *const weight = (float *)(void *)(share->work + 512); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 147968); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -1291,24 +1291,24 @@ TARGET APART void T(performer_trig_few_keys)(const struct call *call, int64_t ta
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 213248); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 230144); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 230400); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 213248); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 230144); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 230400); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -1347,7 +1347,7 @@ TARGET APART void T(performer_trig_few_fold)(const struct call *call, int64_t ta
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(performer_trig_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(performer_trig_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1357,9 +1357,9 @@ TARGET APART void T(performer_trig_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 213504); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 213760); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 213504); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 213760); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1380,37 +1380,37 @@ TARGET APART void T(performer_trig_few_queries)(const struct call *call, int64_t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(performer_trig_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(performer_trig_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(performer_trig_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(performer_trig_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(performer_trig_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(performer_trig_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(performer_trig_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(performer_trig_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(performer_trig_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(performer_trig_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(performer_trig_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(performer_trig_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

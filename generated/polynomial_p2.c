@@ -402,16 +402,16 @@ TARGET static void T(polynomial_p2_rows)(const struct call *call, int64_t task, 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polynomial_p2_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -429,13 +429,13 @@ TARGET APART void T(polynomial_p2_begin)(const struct call *call, int64_t task, 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polynomial_p2_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -446,12 +446,12 @@ TARGET APART void T(polynomial_p2_keys)(const struct call *call, int64_t task, c
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const k_norm_weight = (const float *)call->array[ARRAY_k_norm_weight].at;
     const float *const k_norm_bias = (const float *)call->array[ARRAY_k_norm_bias].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_features_2 = (float *)(void *)(share->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 61440); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
@@ -539,20 +539,20 @@ TARGET APART void T(polynomial_p2_keys)(const struct call *call, int64_t task, c
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polynomial_p2_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -576,7 +576,7 @@ TARGET APART void T(polynomial_p2_fold)(const struct call *call, int64_t task, c
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(polynomial_p2_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -584,7 +584,7 @@ TARGET APART void T(polynomial_p2_queries)(const struct call *call, int64_t task
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -602,27 +602,27 @@ TARGET APART void T(polynomial_p2_queries)(const struct call *call, int64_t task
     const float *const k_norm_bias = (const float *)call->array[ARRAY_k_norm_bias].at;
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
     const float *const q_norm_bias = (const float *)call->array[ARRAY_q_norm_bias].at;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_features = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
-    float *const query_3 = (float *)(void *)(part->work + 20992); /* [f: 192, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 82688); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 82944); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 83200); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 41472); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 256); /* [i: 64] */
+    float *const query_features = (float *)(void *)(share->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(share->work + 20992); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 82432); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 82688); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 82944); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 83200); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 41472); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 61952); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 103680); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 103680); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 103680); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 103680); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
             ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 64) {
@@ -846,37 +846,37 @@ TARGET APART void T(polynomial_p2_queries)(const struct call *call, int64_t task
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polynomial_p2_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polynomial_p2_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(polynomial_p2_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(polynomial_p2_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polynomial_p2_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polynomial_p2_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(polynomial_p2_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(polynomial_p2_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polynomial_p2_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polynomial_p2_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polynomial_p2_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -892,11 +892,11 @@ TARGET APART void T(polynomial_p2_few_begin)(const struct call *call, int64_t ta
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
     const float *const q_norm_bias = (const float *)call->array[ARRAY_q_norm_bias].at;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -940,16 +940,16 @@ TARGET APART void T(polynomial_p2_few_begin)(const struct call *call, int64_t ta
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polynomial_p2_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_sum + r, T(splat)(0.0f));
@@ -967,7 +967,7 @@ TARGET APART void T(polynomial_p2_few_begin_2)(const struct call *call, int64_t 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polynomial_p2_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -975,7 +975,7 @@ TARGET APART void T(polynomial_p2_few_keys)(const struct call *call, int64_t tas
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -987,13 +987,13 @@ TARGET APART void T(polynomial_p2_few_keys)(const struct call *call, int64_t tas
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const k_norm_weight = (const float *)call->array[ARRAY_k_norm_weight].at;
     const float *const k_norm_bias = (const float *)call->array[ARRAY_k_norm_bias].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
+    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r, T(splat)(0.0f));
@@ -1108,20 +1108,20 @@ TARGET APART void T(polynomial_p2_few_keys)(const struct call *call, int64_t tas
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polynomial_p2_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 50176); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 50176); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r = r0; r < r1; r += LANES) {
@@ -1141,7 +1141,7 @@ TARGET APART void T(polynomial_p2_few_fold)(const struct call *call, int64_t tas
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(polynomial_p2_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polynomial_p2_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1151,9 +1151,9 @@ TARGET APART void T(polynomial_p2_few_queries)(const struct call *call, int64_t 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1173,37 +1173,37 @@ TARGET APART void T(polynomial_p2_few_queries)(const struct call *call, int64_t 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polynomial_p2_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polynomial_p2_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(polynomial_p2_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polynomial_p2_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(polynomial_p2_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polynomial_p2_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polynomial_p2_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polynomial_p2_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(polynomial_p2_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(polynomial_p2_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polynomial_p2_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polynomial_p2_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -992,16 +992,16 @@ TARGET static void T(polysketch_learned_r32_rows)(const struct call *call, int64
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_learned_r32_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 528);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
-    float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 528] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137280); /* [f: 528] */
+    float *const carried = (float *)(void *)(share->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 139392); /* [f: 528, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1019,13 +1019,13 @@ TARGET APART void T(polysketch_learned_r32_begin)(const struct call *call, int64
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polysketch_learned_r32_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -1050,27 +1050,27 @@ TARGET APART void T(polysketch_learned_r32_keys)(const struct call *call, int64_
     const float *const sketch_g2_norm1_bias = (const float *)call->array[ARRAY_sketch_g2_norm1_bias].at;
     const float *const sketch_g2_w2 = (const float *)call->array[ARRAY_sketch_g2_w2].at;
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
-    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
-    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_4 = (float *)(void *)(share->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(share->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(share->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_5 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_6 = (float *)(void *)(share->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(share->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(share->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_7 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_8 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_w2_2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(share->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(share->work + 10752); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
+    float *const state = (float *)(void *)(share->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 34320 + f, T(splat)(0.0f));
@@ -1341,20 +1341,20 @@ TARGET APART void T(polysketch_learned_r32_keys)(const struct call *call, int64_
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polysketch_learned_r32_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 528);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
-    float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
+    float *const state = (float *)(void *)(share->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 528] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137280); /* [f: 528] */
+    float *const carried = (float *)(void *)(share->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 139392); /* [f: 528, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -1378,7 +1378,7 @@ TARGET APART void T(polysketch_learned_r32_fold)(const struct call *call, int64_
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(polysketch_learned_r32_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1386,7 +1386,7 @@ TARGET APART void T(polysketch_learned_r32_queries)(const struct call *call, int
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1416,56 +1416,56 @@ TARGET APART void T(polysketch_learned_r32_queries)(const struct call *call, int
     const float *const sketch_g2_norm1_bias = (const float *)call->array[ARRAY_sketch_g2_norm1_bias].at;
     const float *const sketch_g2_w2 = (const float *)call->array[ARRAY_sketch_g2_w2].at;
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const state = (float *)(void *)(part->slots + 2112); /* [chunk, f: 528, e: 64] */
-    float *const key_sum_9 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_10 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_4 = (float *)(void *)(part->work + 512); /* [d: 64, i: 64 of 80] */
-    float *const query_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, i: 64 of 80] */
-    float *const query_w1 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
-    float *const query_sum_5 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 10752); /* [i: 64] */
-    float *const query_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
-    float *const query_w3 = (float *)(void *)(part->work + 512); /* [r: 32, i: 64 of 80] */
-    float *const query_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
-    float *const query_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
-    float *const query_sum_7 = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, i: 64 of 80] */
-    float *const query_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, i: 64 of 80] */
-    float *const key_sum_11 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_12 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_17 = (float *)(void *)(part->work + 10752); /* [d: 64, j: 64 of 80] */
-    float *const key_w0_3 = (float *)(void *)(part->work + 31232); /* [h: 256, j: 64 of 80] */
-    float *const key_w1_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_13 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_14 = (float *)(void *)(part->work + 20992); /* [j: 64] */
-    float *const key_w2_3 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
-    float *const key_w3_3 = (float *)(void *)(part->work + 10752); /* [r: 32, j: 64 of 80] */
-    float *const key_w0_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
-    float *const key_w1_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_15 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_16 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_4 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
-    float *const key_w3_4 = (float *)(void *)(part->work + 102912); /* [r: 32, j: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 20992); /* [j: 64, i: 64 of 80] */
-    float *const query_14 = (float *)(void *)(part->work + 10752); /* [f: 192, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 113152); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 113408); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 113664); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 113920); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 134400); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 154880); /* [e: 64, i: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
+    float *const state = (float *)(void *)(share->slots + 2112); /* [chunk, f: 528, e: 64] */
+    float *const key_sum_9 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_10 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 256); /* [i: 64] */
+    float *const query_sum_3 = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_4 = (float *)(void *)(share->work + 256); /* [i: 64] */
+    float *const query_4 = (float *)(void *)(share->work + 512); /* [d: 64, i: 64 of 80] */
+    float *const query_w0 = (float *)(void *)(share->work + 20992); /* [h: 256, i: 64 of 80] */
+    float *const query_w1 = (float *)(void *)(share->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_sum_5 = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_6 = (float *)(void *)(share->work + 10752); /* [i: 64] */
+    float *const query_w2 = (float *)(void *)(share->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3 = (float *)(void *)(share->work + 512); /* [r: 32, i: 64 of 80] */
+    float *const query_w0_2 = (float *)(void *)(share->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w1_2 = (float *)(void *)(share->work + 92672); /* [r: 32, i: 64 of 80] */
+    float *const query_sum_7 = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_8 = (float *)(void *)(share->work + 256); /* [i: 64] */
+    float *const query_w2_2 = (float *)(void *)(share->work + 10752); /* [h: 256, i: 64 of 80] */
+    float *const query_w3_2 = (float *)(void *)(share->work + 92672); /* [r: 32, i: 64 of 80] */
+    float *const key_sum_11 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_12 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_17 = (float *)(void *)(share->work + 10752); /* [d: 64, j: 64 of 80] */
+    float *const key_w0_3 = (float *)(void *)(share->work + 31232); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_3 = (float *)(void *)(share->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_13 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_14 = (float *)(void *)(share->work + 20992); /* [j: 64] */
+    float *const key_w2_3 = (float *)(void *)(share->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_3 = (float *)(void *)(share->work + 10752); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_4 = (float *)(void *)(share->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_4 = (float *)(void *)(share->work + 102912); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_15 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_16 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_w2_4 = (float *)(void *)(share->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_4 = (float *)(void *)(share->work + 102912); /* [r: 32, j: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 20992); /* [j: 64, i: 64 of 80] */
+    float *const query_14 = (float *)(void *)(share->work + 10752); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 113152); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 113408); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 113664); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 113920); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 134400); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 154880); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 102912); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 175360); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 102912); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 175360); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 64) - query_start), i_end = min(n_q,
             ((chunk + 1) * 64) - query_start); i0 < i_end; i0 += 64) {
@@ -2067,13 +2067,13 @@ TARGET APART void T(polysketch_learned_r32_queries)(const struct call *call, int
 }
 
 /* For a thread that works on the head alone: adds a chunk to the carried state. */
-TARGET APART void T(polysketch_learned_r32_keys_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_keys_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -2098,28 +2098,28 @@ TARGET APART void T(polysketch_learned_r32_keys_alone)(const struct call *call, 
     const float *const sketch_g2_norm1_bias = (const float *)call->array[ARRAY_sketch_g2_norm1_bias].at;
     const float *const sketch_g2_w2 = (const float *)call->array[ARRAY_sketch_g2_w2].at;
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_4 = (float *)(void *)(part->work + 512); /* [d: 64, j: 64 of 80] */
-    float *const key_w0 = (float *)(void *)(part->work + 20992); /* [h: 256, j: 64 of 80] */
-    float *const key_w1 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 10752); /* [j: 64] */
-    float *const key_w2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w3 = (float *)(void *)(part->work + 512); /* [r: 32, j: 64 of 80] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
-    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_8 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 10752); /* [h: 256, j: 64 of 80] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 92672); /* [r: 32, j: 64 of 80] */
-    float *const key_features_2 = (float *)(void *)(part->work + 10752); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const carried = (float *)(void *)(part->shared + 2112); /* [f: 528, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 139392); /* [f: 528, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 102912); /* [d: 64, j: 64 of 80] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_4 = (float *)(void *)(share->work + 512); /* [d: 64, j: 64 of 80] */
+    float *const key_w0 = (float *)(void *)(share->work + 20992); /* [h: 256, j: 64 of 80] */
+    float *const key_w1 = (float *)(void *)(share->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_5 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_6 = (float *)(void *)(share->work + 10752); /* [j: 64] */
+    float *const key_w2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3 = (float *)(void *)(share->work + 512); /* [r: 32, j: 64 of 80] */
+    float *const key_w0_2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w1_2 = (float *)(void *)(share->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_sum_7 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_8 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_w2_2 = (float *)(void *)(share->work + 10752); /* [h: 256, j: 64 of 80] */
+    float *const key_w3_2 = (float *)(void *)(share->work + 92672); /* [r: 32, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(share->work + 10752); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
+    float *const carried = (float *)(void *)(share->shared + 2112); /* [f: 528, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 139392); /* [f: 528, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 102912); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 528; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 34320 + f, T(splat)(0.0f));
@@ -2390,17 +2390,17 @@ TARGET APART void T(polysketch_learned_r32_keys_alone)(const struct call *call, 
 }
 
 /* Adds to the carried state the sums that no product computes. */
-TARGET APART void T(polysketch_learned_r32_fold_alone)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_fold_alone)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 528);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 528] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 528] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 137280); /* [f: 528] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 528] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 528] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 137280); /* [f: 528] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* carried_sum += state_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -2410,50 +2410,50 @@ TARGET APART void T(polysketch_learned_r32_fold_alone)(const struct call *call, 
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polysketch_learned_r32_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polysketch_learned_r32_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 64 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((528 + 31) / 32); iteration += part->threads)
-        T(polysketch_learned_r32_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((528 + 31) / 32); iteration += share->threads)
+        T(polysketch_learned_r32_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    if (part->threads == 1) { /* queries read the carried state before their chunk is added */
-        unsigned char *const slots = part->slots;
-        for (part->chunk0 = first; part->chunk0 < chunks; part->chunk0++) {
-            part->chunk1 = part->chunk0 + 1;
-            part->slots = part->shared;
-            T(polysketch_learned_r32_queries)(call, task, part, part->chunk0);
-            part->slots = slots;
-            T(polysketch_learned_r32_keys_alone)(call, task, part, part->chunk0);
+    if (share->threads == 1) { /* queries read the carried state before their chunk is added */
+        unsigned char *const slots = share->slots;
+        for (share->chunk0 = first; share->chunk0 < chunks; share->chunk0++) {
+            share->chunk1 = share->chunk0 + 1;
+            share->slots = share->shared;
+            T(polysketch_learned_r32_queries)(call, task, share, share->chunk0);
+            share->slots = slots;
+            T(polysketch_learned_r32_keys_alone)(call, task, share, share->chunk0);
             for (int64_t iteration = 0; iteration < ((528 + 31) / 32); iteration++)
-                T(polysketch_learned_r32_fold_alone)(call, task, part, iteration);
+                T(polysketch_learned_r32_fold_alone)(call, task, share, iteration);
         }
     } else {
-        const int64_t length = segment_length(part, chunks - first);
-        for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-            part->chunk0 = first + segment * length;
-            part->chunk1 = min(part->chunk0 + length, chunks);
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(polysketch_learned_r32_keys)(call, task, part, iteration);
+        const int64_t length = segment_length(share, chunks - first);
+        for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+            share->chunk0 = first + segment * length;
+            share->chunk1 = min(share->chunk0 + length, chunks);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(polysketch_learned_r32_keys)(call, task, share, iteration);
             for (int64_t group = 0; group < 16; group++) {
-                await_segment(part, group, segment);
+                await_segment(share, group, segment);
                 const int64_t end = (group + 1) * ((528 + 31) / 32) / 16;
                 for (int64_t iteration = group * ((528 + 31) / 32) / 16; iteration < end; iteration++)
-                    T(polysketch_learned_r32_fold)(call, task, part, iteration);
-                pass_segment(part, group, segment);
+                    T(polysketch_learned_r32_fold)(call, task, share, iteration);
+                pass_segment(share, group, segment);
             }
-            for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-                T(polysketch_learned_r32_queries)(call, task, part, iteration);
+            for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+                T(polysketch_learned_r32_queries)(call, task, share, iteration);
         }
-        part->segments += (max(chunks - first, 0) + length - 1) / length;
+        share->segments += (max(chunks - first, 0) + length - 1) / length;
     }
-    synchronise(part);
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_learned_r32_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2483,38 +2483,38 @@ TARGET APART void T(polysketch_learned_r32_few_begin)(const struct call *call, i
     const float *const sketch_g2_norm1_bias = (const float *)call->array[ARRAY_sketch_g2_norm1_bias].at;
     const float *const sketch_g2_w2 = (const float *)call->array[ARRAY_sketch_g2_w2].at;
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->shared + 33280); /* [r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 33536); /* [d: 64, r_q: 64] */
-    float *const query_sum_4 = (float *)(void *)(part->shared + 49920); /* [r_q: 64] */
-    float *const query_4 = (float *)(void *)(part->shared + 50176); /* [r_q: 64] */
-    float *const query_5 = (float *)(void *)(part->shared + 50432); /* [d: 64, r_q: 64] */
-    float *const query_w0 = (float *)(void *)(part->shared + 66816); /* [h: 256, r_q: 64] */
-    float *const query_6 = (float *)(void *)(part->shared + 132352); /* [h: 256, r_q: 64] */
-    float *const query_w1 = (float *)(void *)(part->shared + 197888); /* [r: 32, r_q: 64] */
-    float *const query_sum_5 = (float *)(void *)(part->shared + 206080); /* [r_q: 64] */
-    float *const query_7 = (float *)(void *)(part->shared + 206336); /* [r: 32, r_q: 64] */
-    float *const query_sum_6 = (float *)(void *)(part->shared + 214528); /* [r_q: 64] */
-    float *const query_8 = (float *)(void *)(part->shared + 214784); /* [r: 32, r_q: 64] */
-    float *const query_w2 = (float *)(void *)(part->shared + 222976); /* [h: 256, r_q: 64] */
-    float *const query_9 = (float *)(void *)(part->shared + 288512); /* [h: 256, r_q: 64] */
-    float *const query_w3 = (float *)(void *)(part->shared + 354048); /* [r: 32, r_q: 64] */
-    float *const query_10 = (float *)(void *)(part->shared + 362240); /* [d: 64, r_q: 64] */
-    float *const query_w0_2 = (float *)(void *)(part->shared + 378624); /* [h: 256, r_q: 64] */
-    float *const query_11 = (float *)(void *)(part->shared + 444160); /* [h: 256, r_q: 64] */
-    float *const query_w1_2 = (float *)(void *)(part->shared + 509696); /* [r: 32, r_q: 64] */
-    float *const query_sum_7 = (float *)(void *)(part->shared + 517888); /* [r_q: 64] */
-    float *const query_12 = (float *)(void *)(part->shared + 518144); /* [r: 32, r_q: 64] */
-    float *const query_sum_8 = (float *)(void *)(part->shared + 526336); /* [r_q: 64] */
-    float *const query_13 = (float *)(void *)(part->shared + 526592); /* [r: 32, r_q: 64] */
-    float *const query_w2_2 = (float *)(void *)(part->shared + 534784); /* [h: 256, r_q: 64] */
-    float *const query_14 = (float *)(void *)(part->shared + 600320); /* [h: 256, r_q: 64] */
-    float *const query_w3_2 = (float *)(void *)(part->shared + 665856); /* [r: 32, r_q: 64] */
-    float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r_q: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_sum_3 = (float *)(void *)(share->shared + 33280); /* [r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 33536); /* [d: 64, r_q: 64] */
+    float *const query_sum_4 = (float *)(void *)(share->shared + 49920); /* [r_q: 64] */
+    float *const query_4 = (float *)(void *)(share->shared + 50176); /* [r_q: 64] */
+    float *const query_5 = (float *)(void *)(share->shared + 50432); /* [d: 64, r_q: 64] */
+    float *const query_w0 = (float *)(void *)(share->shared + 66816); /* [h: 256, r_q: 64] */
+    float *const query_6 = (float *)(void *)(share->shared + 132352); /* [h: 256, r_q: 64] */
+    float *const query_w1 = (float *)(void *)(share->shared + 197888); /* [r: 32, r_q: 64] */
+    float *const query_sum_5 = (float *)(void *)(share->shared + 206080); /* [r_q: 64] */
+    float *const query_7 = (float *)(void *)(share->shared + 206336); /* [r: 32, r_q: 64] */
+    float *const query_sum_6 = (float *)(void *)(share->shared + 214528); /* [r_q: 64] */
+    float *const query_8 = (float *)(void *)(share->shared + 214784); /* [r: 32, r_q: 64] */
+    float *const query_w2 = (float *)(void *)(share->shared + 222976); /* [h: 256, r_q: 64] */
+    float *const query_9 = (float *)(void *)(share->shared + 288512); /* [h: 256, r_q: 64] */
+    float *const query_w3 = (float *)(void *)(share->shared + 354048); /* [r: 32, r_q: 64] */
+    float *const query_10 = (float *)(void *)(share->shared + 362240); /* [d: 64, r_q: 64] */
+    float *const query_w0_2 = (float *)(void *)(share->shared + 378624); /* [h: 256, r_q: 64] */
+    float *const query_11 = (float *)(void *)(share->shared + 444160); /* [h: 256, r_q: 64] */
+    float *const query_w1_2 = (float *)(void *)(share->shared + 509696); /* [r: 32, r_q: 64] */
+    float *const query_sum_7 = (float *)(void *)(share->shared + 517888); /* [r_q: 64] */
+    float *const query_12 = (float *)(void *)(share->shared + 518144); /* [r: 32, r_q: 64] */
+    float *const query_sum_8 = (float *)(void *)(share->shared + 526336); /* [r_q: 64] */
+    float *const query_13 = (float *)(void *)(share->shared + 526592); /* [r: 32, r_q: 64] */
+    float *const query_w2_2 = (float *)(void *)(share->shared + 534784); /* [h: 256, r_q: 64] */
+    float *const query_14 = (float *)(void *)(share->shared + 600320); /* [h: 256, r_q: 64] */
+    float *const query_w3_2 = (float *)(void *)(share->shared + 665856); /* [r: 32, r_q: 64] */
+    float *const query_15 = (float *)(void *)(share->shared + 674048); /* [r: 32, r_q: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
         for (int64_t d = 0; d < 64; d++)
@@ -2730,16 +2730,16 @@ TARGET APART void T(polysketch_learned_r32_few_begin)(const struct call *call, i
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_learned_r32_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(polysketch_learned_r32_few_begin_2)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 682240); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 698880); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 682496); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 699136); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -2757,7 +2757,7 @@ TARGET APART void T(polysketch_learned_r32_few_begin_2)(const struct call *call,
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polysketch_learned_r32_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2765,7 +2765,7 @@ TARGET APART void T(polysketch_learned_r32_few_keys)(const struct call *call, in
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -2791,28 +2791,28 @@ TARGET APART void T(polysketch_learned_r32_few_keys)(const struct call *call, in
     const float *const sketch_g2_norm1_bias = (const float *)call->array[ARRAY_sketch_g2_norm1_bias].at;
     const float *const sketch_g2_w2 = (const float *)call->array[ARRAY_sketch_g2_w2].at;
     const float *const sketch_g2_w3 = (const float *)call->array[ARRAY_sketch_g2_w3].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_15 = (float *)(void *)(part->shared + 674048); /* [r: 32, r_q: 64] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_4 = (float *)(void *)(part->work + 1024); /* [d: 64, j: 128 of 144] */
-    float *const key_w0 = (float *)(void *)(part->work + 37888); /* [h: 256, j: 128 of 144] */
-    float *const key_w1 = (float *)(void *)(part->work + 1024); /* [r: 32, j: 128 of 144] */
-    float *const key_sum_5 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_6 = (float *)(void *)(part->work + 19456); /* [j: 128] */
-    float *const key_w2 = (float *)(void *)(part->work + 19456); /* [h: 256, j: 128 of 144] */
-    float *const key_w3 = (float *)(void *)(part->work + 1024); /* [r: 32, j: 128 of 144] */
-    float *const key_w0_2 = (float *)(void *)(part->work + 19456); /* [h: 256, j: 128 of 144] */
-    float *const key_w1_2 = (float *)(void *)(part->work + 166912); /* [r: 32, j: 128 of 144] */
-    float *const key_sum_7 = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_8 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const key_w2_2 = (float *)(void *)(part->work + 19456); /* [h: 256, j: 128 of 144] */
-    float *const key_w3_2 = (float *)(void *)(part->work + 166912); /* [r: 32, j: 128 of 144] */
-    float *const score = (float *)(void *)(part->work + 19456); /* [r_q: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 185344); /* [d: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
+    float *const query_15 = (float *)(void *)(share->shared + 674048); /* [r: 32, r_q: 64] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 512); /* [j: 128] */
+    float *const key_4 = (float *)(void *)(share->work + 1024); /* [d: 64, j: 128 of 144] */
+    float *const key_w0 = (float *)(void *)(share->work + 37888); /* [h: 256, j: 128 of 144] */
+    float *const key_w1 = (float *)(void *)(share->work + 1024); /* [r: 32, j: 128 of 144] */
+    float *const key_sum_5 = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_6 = (float *)(void *)(share->work + 19456); /* [j: 128] */
+    float *const key_w2 = (float *)(void *)(share->work + 19456); /* [h: 256, j: 128 of 144] */
+    float *const key_w3 = (float *)(void *)(share->work + 1024); /* [r: 32, j: 128 of 144] */
+    float *const key_w0_2 = (float *)(void *)(share->work + 19456); /* [h: 256, j: 128 of 144] */
+    float *const key_w1_2 = (float *)(void *)(share->work + 166912); /* [r: 32, j: 128 of 144] */
+    float *const key_sum_7 = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_8 = (float *)(void *)(share->work + 512); /* [j: 128] */
+    float *const key_w2_2 = (float *)(void *)(share->work + 19456); /* [h: 256, j: 128 of 144] */
+    float *const key_w3_2 = (float *)(void *)(share->work + 166912); /* [r: 32, j: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 19456); /* [r_q: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 185344); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
@@ -3118,20 +3118,20 @@ TARGET APART void T(polysketch_learned_r32_few_keys)(const struct call *call, in
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polysketch_learned_r32_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_learned_r32_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 698880); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 699136); /* [r_q: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 682240); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 698880); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 682496); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 699136); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
@@ -3151,8 +3151,8 @@ TARGET APART void T(polysketch_learned_r32_few_fold)(const struct call *call, in
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(polysketch_learned_r32_few_queries)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(polysketch_learned_r32_few_queries)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -3161,9 +3161,9 @@ TARGET APART void T(polysketch_learned_r32_few_queries)(const struct call *call,
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 682240); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 682496); /* [r_q: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 682240); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 682496); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -3184,37 +3184,37 @@ TARGET APART void T(polysketch_learned_r32_few_queries)(const struct call *call,
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polysketch_learned_r32_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polysketch_learned_r32_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(polysketch_learned_r32_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polysketch_learned_r32_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(polysketch_learned_r32_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polysketch_learned_r32_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polysketch_learned_r32_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polysketch_learned_r32_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(polysketch_learned_r32_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(polysketch_learned_r32_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polysketch_learned_r32_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polysketch_learned_r32_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -464,16 +464,16 @@ TARGET static void T(polysketch_r64_local_rows)(const struct call *call, int64_t
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_r64_local_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -491,13 +491,13 @@ TARGET APART void T(polysketch_r64_local_begin)(const struct call *call, int64_t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polysketch_r64_local_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -508,14 +508,14 @@ TARGET APART void T(polysketch_r64_local_keys)(const struct call *call, int64_t 
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 64 of 80] */
-    float *const key_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, j: 64 of 80] */
-    float *const key_features_2 = (float *)(void *)(part->work + 20480); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 40960); /* [d: 64, j: 64 of 80] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 64, j: 64 of 80] */
+    float *const key_g2 = (float *)(void *)(share->work + 20480); /* [r: 64, j: 64 of 80] */
+    float *const key_features_2 = (float *)(void *)(share->work + 20480); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 40960); /* [d: 64, j: 64 of 80] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
@@ -612,20 +612,20 @@ TARGET APART void T(polysketch_r64_local_keys)(const struct call *call, int64_t 
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polysketch_r64_local_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum; state_sum = before_sum */
         for (int64_t f = f0; f < f1; f += LANES) {
@@ -649,7 +649,7 @@ TARGET APART void T(polysketch_r64_local_fold)(const struct call *call, int64_t 
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(polysketch_r64_local_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -657,7 +657,7 @@ TARGET APART void T(polysketch_r64_local_queries)(const struct call *call, int64
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -673,28 +673,28 @@ TARGET APART void T(polysketch_r64_local_queries)(const struct call *call, int64
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const key_sum_3 = (float *)(void *)(part->work + 0); /* [j: 64] */
-    float *const key_sum_4 = (float *)(void *)(part->work + 256); /* [j: 64] */
-    float *const query_sum = (float *)(void *)(part->work + 0); /* [i: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 256); /* [i: 64] */
-    float *const query_g1 = (float *)(void *)(part->work + 0); /* [r: 64, i: 64 of 80] */
-    float *const query_g2 = (float *)(void *)(part->work + 20480); /* [r: 64, i: 64 of 80] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 64 of 80] */
-    float *const query_3 = (float *)(void *)(part->work + 20480); /* [f: 192, i: 64 of 80] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 81920); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(part->work + 82176); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 82432); /* [i: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 82688); /* [e: 64, i: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 20480); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 40960); /* [e: 64, i: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const key_sum_3 = (float *)(void *)(share->work + 0); /* [j: 64] */
+    float *const key_sum_4 = (float *)(void *)(share->work + 256); /* [j: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 0); /* [i: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 256); /* [i: 64] */
+    float *const query_g1 = (float *)(void *)(share->work + 0); /* [r: 64, i: 64 of 80] */
+    float *const query_g2 = (float *)(void *)(share->work + 20480); /* [r: 64, i: 64 of 80] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 64, i: 64 of 80] */
+    float *const query_3 = (float *)(void *)(share->work + 20480); /* [f: 192, i: 64 of 80] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 81920); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(share->work + 82176); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 82432); /* [i: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 82688); /* [e: 64, i: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 20480); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 40960); /* [e: 64, i: 64 of 80] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const q_tile = (float *)(void *)(part->work + 103168); /* [d: 64, i: 64 of 80] */
-    float *const k_tile_2 = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const q_tile = (float *)(void *)(share->work + 103168); /* [d: 64, i: 64 of 80] */
+    float *const k_tile_2 = (float *)(void *)(share->work + 61440); /* [d: 64, j: 64 of 80] */
     for (int64_t m = 0; m < members; m++) {
         for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 256) - query_start), i_end = min(n_q,
             ((chunk + 1) * 256) - query_start); i0 < i_end; i0 += 64) {
@@ -924,37 +924,37 @@ TARGET APART void T(polysketch_r64_local_queries)(const struct call *call, int64
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polysketch_r64_local_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polysketch_r64_local_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 256 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(polysketch_r64_local_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(polysketch_r64_local_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polysketch_r64_local_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polysketch_r64_local_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(polysketch_r64_local_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(polysketch_r64_local_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polysketch_r64_local_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polysketch_r64_local_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_r64_local_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -970,14 +970,14 @@ TARGET APART void T(polysketch_r64_local_few_begin)(const struct call *call, int
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r_q: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 64, r_q: 64] */
-    float *const query_sum_2 = (float *)(void *)(part->shared + 16640); /* [r_q: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_g1 = (float *)(void *)(part->shared + 33280); /* [r: 64, r_q: 64] */
-    float *const query_g2 = (float *)(void *)(part->shared + 49664); /* [r: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r_q: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r_q: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 64, r_q: 64] */
+    float *const query_sum_2 = (float *)(void *)(share->shared + 16640); /* [r_q: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_g1 = (float *)(void *)(share->shared + 33280); /* [r: 64, r_q: 64] */
+    float *const query_g2 = (float *)(void *)(share->shared + 49664); /* [r: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 66048); /* [r: 64, r_q: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r_q: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r_q = r_q0; r_q < r_q0 + round_up(r_q1 - r_q0, LANES); r_q++)
         for (int64_t d = 0; d < 64; d++)
@@ -1030,16 +1030,16 @@ TARGET APART void T(polysketch_r64_local_few_begin)(const struct call *call, int
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(polysketch_r64_local_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    float *const carried_sum = (float *)(void *)(part->shared + 82432); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 99072); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 82688); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 99328); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99072); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 99328); /* [r_q: 64, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
         T(store)(carried_sum + r_q, T(splat)(0.0f));
@@ -1057,7 +1057,7 @@ TARGET APART void T(polysketch_r64_local_few_begin_2)(const struct call *call, i
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(polysketch_r64_local_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1065,7 +1065,7 @@ TARGET APART void T(polysketch_r64_local_few_keys)(const struct call *call, int6
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1077,17 +1077,17 @@ TARGET APART void T(polysketch_r64_local_few_keys)(const struct call *call, int6
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const sketch_g1 = (const float *)call->array[ARRAY_sketch_g1].at;
     const float *const sketch_g2 = (const float *)call->array[ARRAY_sketch_g2].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_sum_2 = (float *)(void *)(part->work + 512); /* [j: 128] */
-    float *const query_2 = (float *)(void *)(part->shared + 16896); /* [d: 64, r_q: 64] */
-    float *const query_3 = (float *)(void *)(part->shared + 66048); /* [r: 64, r_q: 64] */
-    float *const key_g1 = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const key_g2 = (float *)(void *)(part->work + 36864); /* [r: 64, j: 128 of 144] */
-    float *const score = (float *)(void *)(part->work + 36864); /* [r_q: 64, j: 128 of 144] */
-    float *const score_2 = (float *)(void *)(part->work + 0); /* [r_q: 64, j: 128 of 144] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_sum_2 = (float *)(void *)(share->work + 512); /* [j: 128] */
+    float *const query_2 = (float *)(void *)(share->shared + 16896); /* [d: 64, r_q: 64] */
+    float *const query_3 = (float *)(void *)(share->shared + 66048); /* [r: 64, r_q: 64] */
+    float *const key_g1 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const key_g2 = (float *)(void *)(share->work + 36864); /* [r: 64, j: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 36864); /* [r_q: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(share->work + 0); /* [r_q: 64, j: 128 of 144] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_sum = 0.0f */
     for (int64_t r_q = 0; r_q < rows; r_q += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 4160 + r_q, T(splat)(0.0f));
@@ -1222,20 +1222,20 @@ TARGET APART void T(polysketch_r64_local_few_keys)(const struct call *call, int6
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(polysketch_r64_local_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, r_q: 64] */
-    float *const state = (float *)(void *)(part->slots + 256); /* [chunk, r_q: 64, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 82432); /* [r_q: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 99072); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 82688); /* [r_q: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 99328); /* [r_q: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r_q: 64] */
+    float *const state = (float *)(void *)(share->slots + 256); /* [chunk, r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 99072); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 99328); /* [r_q: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_sum = carried_sum; carried_sum += state_sum */
         for (int64_t r_q = r_q0; r_q < r_q1; r_q += LANES) {
@@ -1255,7 +1255,7 @@ TARGET APART void T(polysketch_r64_local_few_fold)(const struct call *call, int6
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(polysketch_r64_local_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(polysketch_r64_local_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1265,9 +1265,9 @@ TARGET APART void T(polysketch_r64_local_few_queries)(const struct call *call, i
     const int64_t r_q0 = iteration * 16, r_q1 = min(r_q0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 82432); /* [r_q: 64] */
-    float *const carried = (float *)(void *)(part->shared + 82688); /* [r_q: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r_q: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 82432); /* [r_q: 64] */
+    float *const carried = (float *)(void *)(share->shared + 82688); /* [r_q: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r_q: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1288,37 +1288,37 @@ TARGET APART void T(polysketch_r64_local_few_queries)(const struct call *call, i
             out[r_q / n_q * out_head + r_q % n_q * out_row + e] = result[r_q * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(polysketch_r64_local_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(polysketch_r64_local_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(polysketch_r64_local_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polysketch_r64_local_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(polysketch_r64_local_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polysketch_r64_local_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(polysketch_r64_local_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(polysketch_r64_local_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(polysketch_r64_local_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(polysketch_r64_local_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(polysketch_r64_local_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(polysketch_r64_local_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -310,16 +310,16 @@ TARGET static void T(power_gated_rows)(const struct call *call, int64_t task, un
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(power_gated_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -337,13 +337,14 @@ TARGET APART void T(power_gated_begin)(const struct call *call, int64_t task, co
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -364,12 +365,12 @@ TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, con
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
@@ -424,14 +425,15 @@ TARGET APART void T(power_gated_keys)(const struct call *call, int64_t task, con
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -441,14 +443,14 @@ TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, con
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    float *const kept_share_2 = (float *)(void *)(part->work + 0); /* [f: 2080] */
-    float *const lost_share_2 = (float *)(void *)(part->work + 8320); /* [f: 2080] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const kept_share_2 = (float *)(void *)(share->work + 0); /* [f: 2080] */
+    float *const lost_share_2 = (float *)(void *)(share->work + 8320); /* [f: 2080] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -509,7 +511,7 @@ TARGET APART void T(power_gated_fold)(const struct call *call, int64_t task, con
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -517,7 +519,7 @@ TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, 
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -547,25 +549,25 @@ TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, 
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 32] */
-    float *const query = (float *)(void *)(part->work + 8192); /* [f: 192, i: 32] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 32768); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 32896); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 33024); /* [i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 33152); /* [e: 64, i: 32] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [e: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 24576); /* [e: 64, i: 32] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const query_features = (float *)(void *)(share->work + 0); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(share->work + 8192); /* [j: 64, i: 32] */
+    float *const query = (float *)(void *)(share->work + 8192); /* [f: 192, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 32768); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 32896); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 33024); /* [i: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 33152); /* [e: 64, i: 32] */
+    float *const sum = (float *)(void *)(share->work + 16384); /* [e: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(share->work + 24576); /* [e: 64, i: 32] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     float *const saved_0 = call->array[ARRAY_saved_0].at ? (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads +
         (g * members + m)) * call->p.n_q : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 41344); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 49536); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 49664); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 41344); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 49536); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 49664); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
         ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -719,33 +721,33 @@ TARGET APART void T(power_gated_queries)(const struct call *call, int64_t task, 
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(power_gated_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(power_gated_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(power_gated_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(power_gated_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(power_gated_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(power_gated_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1527,14 +1529,14 @@ TARGET static void T(power_gated_terms_dgate)(const struct call *call, int64_t t
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(power_gated_linear_saved_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_linear_saved_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 8320); /* [f: 2080] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1543,14 +1545,14 @@ TARGET APART void T(power_gated_linear_saved_begin)(const struct call *call, int
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(power_gated_linear_saved_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_linear_saved_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1568,11 +1570,11 @@ TARGET APART void T(power_gated_linear_saved_keys)(const struct call *call, int6
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const k_tile = (float *)(void *)(share->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 2080 + f, T(splat)(0.0f));
@@ -1617,15 +1619,15 @@ TARGET APART void T(power_gated_linear_saved_keys)(const struct call *call, int6
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(power_gated_linear_saved_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_linear_saved_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1635,9 +1637,9 @@ TARGET APART void T(power_gated_linear_saved_fold)(const struct call *call, int6
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 8320); /* [f: 2080] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 8320); /* [f: 2080] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -1665,7 +1667,7 @@ TARGET APART void T(power_gated_linear_saved_fold)(const struct call *call, int6
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(power_gated_linear_saved_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(power_gated_linear_saved_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1673,7 +1675,7 @@ TARGET APART void T(power_gated_linear_saved_queries)(const struct call *call, i
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1700,17 +1702,17 @@ TARGET APART void T(power_gated_linear_saved_queries)(const struct call *call, i
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const query_features = (float *)(void *)(part->work + 0); /* [d: 64, i: 32] */
-    float *const score = (float *)(void *)(part->work + 8192); /* [j: 64, i: 32] */
-    float *const row_sum_from_state = (float *)(void *)(part->work + 16384); /* [i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 16512); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 16640); /* [i: 32] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const query_features = (float *)(void *)(share->work + 0); /* [d: 64, i: 32] */
+    float *const score = (float *)(void *)(share->work + 8192); /* [j: 64, i: 32] */
+    float *const row_sum_from_state = (float *)(void *)(share->work + 16384); /* [i: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 16512); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 16640); /* [i: 32] */
     float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const q_tile = (float *)(void *)(part->work + 8192); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 16768); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 16896); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 8192); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 16768); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 16896); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
         ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -1817,33 +1819,33 @@ TARGET APART void T(power_gated_linear_saved_queries)(const struct call *call, i
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(power_gated_linear_saved)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(power_gated_linear_saved)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(power_gated_linear_saved_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(power_gated_linear_saved_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_saved_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_saved_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(power_gated_linear_saved_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(power_gated_linear_saved_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_saved_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_saved_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1907,15 +1909,15 @@ TARGET static void T(power_gated_linear_row_sums)(const struct call *call, int64
 
 /* Initialises the states: they contain no keys yet. */
 TARGET APART void T(power_gated_linear_dq_dlog_decay_q_begin)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
     /* carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f += LANES) {
         T(store)(carried_sum + f, T(splat)(0.0f));
@@ -1934,13 +1936,13 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_begin)(const struct call 
 
 /* Sums the keys of a chunk, from zero, into its slot. */
 TARGET APART void T(power_gated_linear_dq_dlog_decay_q_keys)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -1961,12 +1963,12 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_keys)(const struct call *
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 61440); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 81920); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 82176); /* [j: 64] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 61440); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 81920); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 82176); /* [j: 64] */
     /* state_sum = 0.0f */
     for (int64_t f = 0; f < 2080; f += LANES) {
         T(store)(state_sum + (chunk - chunk0) * 135200 + f, T(splat)(0.0f));
@@ -2022,14 +2024,14 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_keys)(const struct call *
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -2039,14 +2041,14 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 0); /* [f: 2080] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 8320); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 549120); /* [f: 2080, e: 64] */
-    float *const kept_share_2 = (float *)(void *)(part->work + 0); /* [f: 2080] */
-    float *const lost_share_2 = (float *)(void *)(part->work + 8320); /* [f: 2080] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 0); /* [f: 2080] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 8320); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 549120); /* [f: 2080, e: 64] */
+    float *const kept_share_2 = (float *)(void *)(share->work + 0); /* [f: 2080] */
+    float *const lost_share_2 = (float *)(void *)(share->work + 8320); /* [f: 2080] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
@@ -2108,14 +2110,14 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_fold)(const struct call *
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
 TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -2152,19 +2154,19 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         * call->p.n_q;
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const state_sum = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080] */
-    float *const state = (float *)(void *)(part->slots + 8320); /* [chunk, f: 2080, e: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [j: 64, i: 32] */
-    float *const score_2 = (float *)(void *)(part->work + 8192); /* [j: 64, i: 32] */
-    float *const sum_from_state = (float *)(void *)(part->work + 0); /* [f: 2080, i: 32] */
-    float *const weight_2 = (float *)(void *)(part->work + 16384); /* [j: 64, i: 32] */
-    float *const row_sum = (float *)(void *)(part->work + 266240); /* [i: 32] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 266368); /* [i: 32] */
-    float *const query_sum = (float *)(void *)(part->work + 266496); /* [d: 64, i: 32] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 274688); /* [d: 64, i: 32] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 282880); /* [i: 32] */
-    float *const sum = (float *)(void *)(part->work + 24576); /* [d: 64, i: 32] */
-    float *const sum_compensation = (float *)(void *)(part->work + 32768); /* [d: 64, i: 32] */
+    float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 8320); /* [chunk, f: 2080, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 64, i: 32] */
+    float *const score_2 = (float *)(void *)(share->work + 8192); /* [j: 64, i: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 0); /* [f: 2080, i: 32] */
+    float *const weight_2 = (float *)(void *)(share->work + 16384); /* [j: 64, i: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 266240); /* [i: 32] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 266368); /* [i: 32] */
+    float *const query_sum = (float *)(void *)(share->work + 266496); /* [d: 64, i: 32] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 274688); /* [d: 64, i: 32] */
+    float *const query_sum_3 = (float *)(void *)(share->work + 282880); /* [i: 32] */
+    float *const sum = (float *)(void *)(share->work + 24576); /* [d: 64, i: 32] */
+    float *const sum_compensation = (float *)(void *)(share->work + 32768); /* [d: 64, i: 32] */
     float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
         call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
     const int64_t dq_row = call->array[ARRAY_dq].strides.row;
@@ -2172,12 +2174,12 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
         call->array[ARRAY_dlog_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_q].strides.head
         : NULL;
     const int64_t dlog_decay_q_row = call->array[ARRAY_dlog_decay_q].strides.row;
-    float *const dout_tile = (float *)(void *)(part->work + 283008); /* [e: 64, i: 32] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 0); /* [i: 32] */
-    float *const row_0_tile = (float *)(void *)(part->work + 291200); /* [i: 32] */
-    float *const q_tile = (float *)(void *)(part->work + 291328); /* [d: 64, i: 32] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 299520); /* [i: 32] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 299648); /* [i: 32] */
+    float *const dout_tile = (float *)(void *)(share->work + 283008); /* [e: 64, i: 32] */
+    float *const saved_0_tile = (float *)(void *)(share->work + 0); /* [i: 32] */
+    float *const row_0_tile = (float *)(void *)(share->work + 291200); /* [i: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 291328); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 299520); /* [i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 299648); /* [i: 32] */
     for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 128) - query_start), i_end = min(n_q,
         ((chunk + 1) * 128) - query_start); i0 < i_end; i0 += 32) {
         const int64_t i1 = min(i0 + 32, i_end);
@@ -2406,38 +2408,38 @@ TARGET APART void T(power_gated_linear_dq_dlog_decay_q_queries)(const struct cal
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(power_gated_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(power_gated_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(power_gated_linear_dq_dlog_decay_q_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(power_gated_linear_dq_dlog_decay_q_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_dq_dlog_decay_q_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_dq_dlog_decay_q_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(power_gated_linear_dq_dlog_decay_q_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(power_gated_linear_dq_dlog_decay_q_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_dq_dlog_decay_q_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_dq_dlog_decay_q_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Initialises the states: they contain no queries yet. */
 TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
+    int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2445,10 +2447,10 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080, e: 64] */
-    float *const carried_2 = (float *)(void *)(part->shared + 532480); /* [f: 2080] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1073280); /* [f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080, e: 64] */
+    float *const carried_2 = (float *)(void *)(share->shared + 532480); /* [f: 2080] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073280); /* [f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2475,7 +2477,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
 
 /* Sums the queries of a chunk, from zero, into its slot. */
 TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
+    int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2483,7 +2485,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -2509,22 +2511,22 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
         * call->p.n_q;
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [i: 64, e: 64] */
-    float *const key_features_2 = (float *)(void *)(part->work + 16384); /* [f: 192, i: 64 of 80] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [i: 64, e: 64] */
+    float *const key_features_2 = (float *)(void *)(share->work + 16384); /* [f: 192, i: 64 of 80] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
     float *const dlog_decay_k = call->array[ARRAY_dlog_decay_k].at ? (float *)call->array[ARRAY_dlog_decay_k].at + b *
         call->array[ARRAY_dlog_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_k].strides.head
         : NULL;
-    float *const q_tile = (float *)(void *)(part->work + 77824); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(part->work + 98304); /* [i: 64] */
-    float *const log_decay_q_low_tile = (float *)(void *)(part->work + 98560); /* [i: 64] */
-    float *const row_0_tile = (float *)(void *)(part->work + 98816); /* [i: 64] */
-    float *const log_decay_chunk_at = (float *)(void *)(part->work + 99072); /* [i: 64] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(part->work + 99328); /* [i: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 77824); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 98304); /* [i: 64] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 98560); /* [i: 64] */
+    float *const row_0_tile = (float *)(void *)(share->work + 98816); /* [i: 64] */
+    float *const log_decay_chunk_at = (float *)(void *)(share->work + 99072); /* [i: 64] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(share->work + 99328); /* [i: 64] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 2080; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -2615,15 +2617,15 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
 TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
+    int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 2080);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -2633,14 +2635,14 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const float *const log_decay_chunk = (const float *)call->array[ARRAY_log_decay_chunk].at + b *
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 2080, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 540800); /* [f: 2080, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 2080] */
-    float *const lost_share = (float *)(void *)(part->work + 8320); /* [f: 2080] */
-    float *const carried_2 = (float *)(void *)(part->shared + 532480); /* [f: 2080] */
-    float *const carried_2_compensation = (float *)(void *)(part->shared + 1073280); /* [f: 2080] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 2080, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 540800); /* [f: 2080, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 2080] */
+    float *const lost_share = (float *)(void *)(share->work + 8320); /* [f: 2080] */
+    float *const carried_2 = (float *)(void *)(share->shared + 532480); /* [f: 2080] */
+    float *const carried_2_compensation = (float *)(void *)(share->shared + 1073280); /* [f: 2080] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2710,7 +2712,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
 
 /* Processes the keys of a chunk: reads the state after the chunk, and the queries in the chunk. */
 TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(const struct call *call,
-    int64_t task, const struct part *part, int64_t iteration)
+    int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2718,7 +2720,7 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -2755,27 +2757,27 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
         * call->p.n_q;
     const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 2080, e: 64] */
-    float *const state_2 = (float *)(void *)(part->slots + 532480); /* [chunk, f: 2080] */
-    float *const score = (float *)(void *)(part->work + 0); /* [i: 64, j: 64 of 80] */
-    float *const weight = (float *)(void *)(part->work + 20480); /* [i: 64, j: 64 of 80] */
-    float *const score_2 = (float *)(void *)(part->work + 40960); /* [i: 64, j: 64 of 80] */
-    float *const row_sum = (float *)(void *)(part->work + 61440); /* [j: 64] */
-    float *const row_sum_compensation = (float *)(void *)(part->work + 61696); /* [j: 64] */
-    float *const query = (float *)(void *)(part->work + 0); /* [f: 192, j: 64 of 80] */
-    float *const sum_from_state = (float *)(void *)(part->work + 61952); /* [f: 2080, j: 64 of 80] */
-    float *const query_sum = (float *)(void *)(part->work + 727552); /* [j: 64] */
-    float *const query_2 = (float *)(void *)(part->work + 727808); /* [f: 2080, j: 64 of 80] */
-    float *const query_sum_2 = (float *)(void *)(part->work + 1393408); /* [j: 64] */
-    float *const query_sum_3 = (float *)(void *)(part->work + 1393664); /* [d: 64, j: 64 of 80] */
-    float *const query_sum_4 = (float *)(void *)(part->work + 1414144); /* [d: 64, j: 64 of 80] */
-    float *const query_sum_5 = (float *)(void *)(part->work + 1434624); /* [d: 64, j: 64 of 80] */
-    float *const query_sum_6 = (float *)(void *)(part->work + 1455104); /* [d: 64, j: 64 of 80] */
-    float *const sum = (float *)(void *)(part->work + 1475584); /* [d: 64, j: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(part->work + 1496064); /* [d: 64, j: 64 of 80] */
-    float *const sum_2 = (float *)(void *)(part->work + 1516544); /* [e: 64, j: 64 of 80] */
-    float *const sum_2_compensation = (float *)(void *)(part->work + 1537024); /* [e: 64, j: 64 of 80] */
-    float *const sum_from_state_2 = (float *)(void *)(part->work + 1557504); /* [e: 64, j: 64 of 80] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 2080, e: 64] */
+    float *const state_2 = (float *)(void *)(share->slots + 532480); /* [chunk, f: 2080] */
+    float *const score = (float *)(void *)(share->work + 0); /* [i: 64, j: 64 of 80] */
+    float *const weight = (float *)(void *)(share->work + 20480); /* [i: 64, j: 64 of 80] */
+    float *const score_2 = (float *)(void *)(share->work + 40960); /* [i: 64, j: 64 of 80] */
+    float *const row_sum = (float *)(void *)(share->work + 61440); /* [j: 64] */
+    float *const row_sum_compensation = (float *)(void *)(share->work + 61696); /* [j: 64] */
+    float *const query = (float *)(void *)(share->work + 0); /* [f: 192, j: 64 of 80] */
+    float *const sum_from_state = (float *)(void *)(share->work + 61952); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->work + 727552); /* [j: 64] */
+    float *const query_2 = (float *)(void *)(share->work + 727808); /* [f: 2080, j: 64 of 80] */
+    float *const query_sum_2 = (float *)(void *)(share->work + 1393408); /* [j: 64] */
+    float *const query_sum_3 = (float *)(void *)(share->work + 1393664); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_4 = (float *)(void *)(share->work + 1414144); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_5 = (float *)(void *)(share->work + 1434624); /* [d: 64, j: 64 of 80] */
+    float *const query_sum_6 = (float *)(void *)(share->work + 1455104); /* [d: 64, j: 64 of 80] */
+    float *const sum = (float *)(void *)(share->work + 1475584); /* [d: 64, j: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(share->work + 1496064); /* [d: 64, j: 64 of 80] */
+    float *const sum_2 = (float *)(void *)(share->work + 1516544); /* [e: 64, j: 64 of 80] */
+    float *const sum_2_compensation = (float *)(void *)(share->work + 1537024); /* [e: 64, j: 64 of 80] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 1557504); /* [e: 64, j: 64 of 80] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -2787,12 +2789,12 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     float *const dlog_decay_k = call->array[ARRAY_dlog_decay_k].at ? (float *)call->array[ARRAY_dlog_decay_k].at + b *
         call->array[ARRAY_dlog_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_k].strides.head
         : NULL;
-    float *const k_tile = (float *)(void *)(part->work + 1577984); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(part->work + 1598464); /* [j: 64] */
-    float *const log_decay_k_low_tile = (float *)(void *)(part->work + 1598720); /* [j: 64] */
-    float *const v_tile = (float *)(void *)(part->work + 1598976); /* [e: 64, j: 64 of 80] */
-    float *const dout_tile = (float *)(void *)(part->work + 61952); /* [e: 64, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(part->work + 20480); /* [i: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 1577984); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 1598464); /* [j: 64] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 1598720); /* [j: 64] */
+    float *const v_tile = (float *)(void *)(share->work + 1598976); /* [e: 64, j: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(share->work + 61952); /* [e: 64, i: 64 of 80] */
+    float *const saved_0_tile = (float *)(void *)(share->work + 20480); /* [i: 64] */
     for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 128), j_end = min(n_k,
         (chunks - chunk) * 128); j0 < j_end; j0 += 64) {
         const int64_t j1 = min(j0 + 64, j_end);
@@ -3151,34 +3153,34 @@ TARGET APART void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
 TARGET static void T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k)(const struct call *call,
-    int64_t task, struct part *part)
+    int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 128 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((2080 + 31) / 32); iteration += part->threads)
-        T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((2080 + 31) / 32); iteration += share->threads)
+        T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_queries)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((2080 + 31) / 32) / 16;
             for (int64_t iteration = group * ((2080 + 31) / 32) / 16; iteration < end; iteration++)
-                T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(power_gated_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: the totals of the partial sums that the slices of rows have stored. `work` is this

@@ -213,13 +213,13 @@ TARGET static void T(rwkv_rows)(const struct call *call, int64_t task, unsigned 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(rwkv_begin)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(rwkv_begin)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
     /* carried = 0.0f; carried_compensation = 0.0f */
     for (int64_t f = f0; f < f1; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -232,13 +232,13 @@ TARGET APART void T(rwkv_begin)(const struct call *call, int64_t task, const str
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -248,19 +248,19 @@ TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const stru
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_features = (float *)(void *)(part->work + 0); /* [j: 32, f: 64] */
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const log_decay = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum = (float *)(void *)(part->work + 8192); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(part->work + 16384); /* [j: 32, d: 64] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [j: 32, f: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const log_decay = (float *)(void *)(share->work + 0); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(share->work + 8192); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(share->work + 16384); /* [j: 32, d: 64] */
     const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
         call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
     const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
-    float *const log_decay_total = (float *)(void *)(part->work + 24576); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(part->work + 24832); /* [d: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
-    float *const rate_tile = (float *)(void *)(part->work + 25088); /* [d: 64] */
+    float *const log_decay_total = (float *)(void *)(share->work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(share->work + 24832); /* [d: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
+    float *const rate_tile = (float *)(void *)(share->work + 25088); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
@@ -326,20 +326,20 @@ TARGET APART void T(rwkv_keys)(const struct call *call, int64_t task, const stru
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     (void)call;
     (void)task;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const carried = (float *)(void *)(part->shared + 0); /* [f: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 16384); /* [f: 64, e: 64] */
-    float *const kept_share = (float *)(void *)(part->work + 0); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(part->work + 256); /* [f: 64] */
-    float *const state_decay = (float *)(void *)(part->slots + 16384); /* [chunk, d: 64] */
-    float *const state_decay_low = (float *)(void *)(part->slots + 16640); /* [chunk, d: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const carried = (float *)(void *)(share->shared + 0); /* [f: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 16384); /* [f: 64, e: 64] */
+    float *const kept_share = (float *)(void *)(share->work + 0); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(share->work + 256); /* [f: 64] */
+    float *const state_decay = (float *)(void *)(share->slots + 16384); /* [chunk, d: 64] */
+    float *const state_decay_low = (float *)(void *)(share->slots + 16640); /* [chunk, d: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* kept_share = select(exp2((state_decay + state_decay_low) * 1.442695f) < 0.5f,
            exp2((state_decay + state_decay_low) * 1.442695f), ... */
@@ -374,14 +374,14 @@ TARGET APART void T(rwkv_fold)(const struct call *call, int64_t task, const stru
 }
 
 /* Processes the queries of a chunk: reads the state before the chunk, and the keys in the chunk. */
-TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
     const int64_t g = task / members % kv_heads;
     const int64_t b = task / members / kv_heads;
@@ -395,24 +395,24 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const state = (float *)(void *)(part->slots + 0); /* [chunk, f: 64, e: 64] */
+    float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
     const float *const rate_array = (const float *)call->array[ARRAY_rate_array].at + g * members *
         call->array[ARRAY_rate_array].stride[0] + m * call->array[ARRAY_rate_array].stride[0];
     const int64_t rate_array_stride_1 = call->array[ARRAY_rate_array].stride[1];
-    float *const weight = (float *)(void *)(part->work + 0); /* [i: 32, j: 32] */
-    float *const query = (float *)(void *)(part->work + 0); /* [i: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(part->work + 8192); /* [i: 32, e: 64] */
-    float *const sum = (float *)(void *)(part->work + 16384); /* [i: 32, e: 64] */
-    float *const result = (float *)(void *)(part->work + 24576); /* [i: 32, e: 64] */
+    float *const weight = (float *)(void *)(share->work + 0); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(share->work + 0); /* [i: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(share->work + 8192); /* [i: 32, e: 64] */
+    float *const sum = (float *)(void *)(share->work + 16384); /* [i: 32, e: 64] */
+    float *const result = (float *)(void *)(share->work + 24576); /* [i: 32, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
         * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
-    float *const log_decay_2 = (float *)(void *)(part->work + 0); /* [j: 32, d: 64] */
-    float *const log_decay_sum_2 = (float *)(void *)(part->work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low_2 = (float *)(void *)(part->work + 40960); /* [j: 32, d: 64] */
-    float *const log_decay_total_2 = (float *)(void *)(part->work + 8192); /* [d: 64] */
-    float *const log_decay_rest_2 = (float *)(void *)(part->work + 8448); /* [d: 64] */
-    float *const rate_tile_2 = (float *)(void *)(part->work + 49152); /* [d: 64] */
+    float *const log_decay_2 = (float *)(void *)(share->work + 0); /* [j: 32, d: 64] */
+    float *const log_decay_sum_2 = (float *)(void *)(share->work + 32768); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low_2 = (float *)(void *)(share->work + 40960); /* [j: 32, d: 64] */
+    float *const log_decay_total_2 = (float *)(void *)(share->work + 8192); /* [d: 64] */
+    float *const log_decay_rest_2 = (float *)(void *)(share->work + 8448); /* [d: 64] */
+    float *const rate_tile_2 = (float *)(void *)(share->work + 49152); /* [d: 64] */
     if (rate_array_stride_1 == 1) {
         /* rate_tile_2 = rate_array, with zeros beyond the last row */
         for (int64_t d = 0; d < 64; d++)
@@ -544,33 +544,33 @@ TARGET APART void T(rwkv_queries)(const struct call *call, int64_t task, const s
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(rwkv_linear)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(rwkv_linear)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((64 + 31) / 32); iteration += part->threads)
-        T(rwkv_begin)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
+        T(rwkv_begin)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(rwkv_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(rwkv_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((64 + 31) / 32) / 16;
             for (int64_t iteration = group * ((64 + 31) / 32) / 16; iteration < end; iteration++)
-                T(rwkv_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(rwkv_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(rwkv_queries)(call, task, part, iteration);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(rwkv_queries)(call, task, share, iteration);
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */

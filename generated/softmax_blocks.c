@@ -15,9 +15,9 @@
      x4 [b g m i j] = exp(x3 * 0.125)
      blocks [b g m blocks listed], learned parameter
      x6 [b g m i] = sum over j of x4 if j <= i + query_start && drawn(floor(i / 64), floor(j / 64),
-     (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64))
+     (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64), in blocks)
      x7 [b g m i e] = sum over j of x4 * v if j <= i + query_start && drawn(floor(i / 64), floor(j / 64),
-     (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64))
+     (b * (kv_heads * members) + g * members + m) * ((n_q + 63) / 64), in blocks)
      x8 [b g m i e] = x6 == 0 ? 0 : x7 / x6
      out = x8
    query_start is the position of the first query: problem.query_start[b], or n_k - n_q if that is NULL.

@@ -475,7 +475,7 @@ TARGET static void T(softmax_gemma3_rows)(const struct call *call, int64_t task,
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gemma3_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -492,12 +492,12 @@ TARGET APART void T(softmax_gemma3_few_begin)(const struct call *call, int64_t t
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 65792); /* [t: 128, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 65792); /* [t: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 98560); /* [t: 128, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 256; d++)
@@ -550,17 +550,17 @@ TARGET APART void T(softmax_gemma3_few_begin)(const struct call *call, int64_t t
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gemma3_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 196864); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 197120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 267008); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 197376); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 267264); /* [r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 196864); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267008); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 267264); /* [r: 64, e: 256 of 272] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -579,7 +579,7 @@ TARGET APART void T(softmax_gemma3_few_begin_2)(const struct call *call, int64_t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -587,7 +587,7 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -598,17 +598,17 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
     const float *const k_norm_weight = (const float *)call->array[ARRAY_k_norm_weight].at;
-    float *const key_sum = (float *)(void *)(part->work + 0); /* [j: 128] */
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 128, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 73728); /* [t: 128, j: 128 of 144] */
-    float *const key_2 = (float *)(void *)(part->work + 147456); /* [d: 256, j: 128 of 144] */
-    float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const k_tile = (float *)(void *)(part->work + 294912); /* [d: 256, j: 128 of 144] */
+    float *const key_sum = (float *)(void *)(share->work + 0); /* [j: 128] */
+    float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 128, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(share->work + 73728); /* [t: 128, j: 128 of 144] */
+    float *const key_2 = (float *)(void *)(share->work + 147456); /* [d: 256, j: 128 of 144] */
+    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
+    float *const k_tile = (float *)(void *)(share->work + 294912); /* [d: 256, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
@@ -768,24 +768,24 @@ TARGET APART void T(softmax_gemma3_few_keys)(const struct call *call, int64_t ta
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const carried_max = (float *)(void *)(part->shared + 196864); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 197120); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 267008); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 197376); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 267264); /* [r: 64, e: 256 of 272] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 196864); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 267008); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 267264); /* [r: 64, e: 256 of 272] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -824,7 +824,7 @@ TARGET APART void T(softmax_gemma3_few_fold)(const struct call *call, int64_t ta
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_gemma3_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -834,9 +834,9 @@ TARGET APART void T(softmax_gemma3_few_queries)(const struct call *call, int64_t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 197120); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 197376); /* [r: 64, e: 256 of 272] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 197120); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 197376); /* [r: 64, e: 256 of 272] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 256 of 272] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -857,8 +857,8 @@ TARGET APART void T(softmax_gemma3_few_queries)(const struct call *call, int64_t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 272 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_gemma3_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_gemma3_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
@@ -867,31 +867,31 @@ TARGET static void T(softmax_gemma3_few)(const struct call *call, int64_t task, 
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_gemma3_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gemma3_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_gemma3_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gemma3_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = max(query_start - 1023, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gemma3_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gemma3_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gemma3_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gemma3_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gemma3_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gemma3_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
@@ -1184,7 +1184,7 @@ TARGET static void T(softmax_gemma3_extend)(const struct call *call, int64_t tas
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gemma3_extend_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1201,13 +1201,13 @@ TARGET APART void T(softmax_gemma3_extend_few_begin)(const struct call *call, in
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
     const float *const q_norm_weight = (const float *)call->array[ARRAY_q_norm_weight].at;
-    float *const query_sum = (float *)(void *)(part->shared + 0); /* [r: 64] */
-    float *const query = (float *)(void *)(part->shared + 256); /* [d: 256, r: 64] */
-    float *const query_cos = (float *)(void *)(part->shared + 65792); /* [t: 128, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 98560); /* [t: 128, r: 64] */
-    float *const query_2 = (float *)(void *)(part->shared + 131328); /* [d: 256, r: 64] */
-    float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 256, r: 64 of 80] */
+    float *const query_sum = (float *)(void *)(share->shared + 0); /* [r: 64] */
+    float *const query = (float *)(void *)(share->shared + 256); /* [d: 256, r: 64] */
+    float *const query_cos = (float *)(void *)(share->shared + 65792); /* [t: 128, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 98560); /* [t: 128, r: 64] */
+    float *const query_2 = (float *)(void *)(share->shared + 131328); /* [d: 256, r: 64] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 256, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 256; d++)
@@ -1262,17 +1262,17 @@ TARGET APART void T(softmax_gemma3_extend_few_begin)(const struct call *call, in
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gemma3_extend_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 266496); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 266752); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 336640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 267008); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 336896); /* [r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 266496); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 336640); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 336896); /* [r: 64, e: 256 of 272] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1291,7 +1291,7 @@ TARGET APART void T(softmax_gemma3_extend_few_begin_2)(const struct call *call, 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1299,7 +1299,7 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1309,12 +1309,12 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
@@ -1332,11 +1332,11 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 81920);
+            j0, j1, 16, share->work + 81920);
         const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
             k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 212992);
+            j0, j1, 16, share->work + 212992);
         const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
             v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
@@ -1426,7 +1426,7 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
         /* state[r][e] += sum over j of score * v */
         if (((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !paged_v)
             paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 212992);
+                share->work + 212992);
         if (__builtin_expect(((j0 < (n_q + query_start - 1024)) || ((query_start + 1) < j1)) && !T(finite)(paged_v + j0
             * v_row, v_row, j1 - j0, 256), 0)) { /* infinity and NaN affect only queries that see them */
             T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 17536);
@@ -1469,13 +1469,13 @@ TARGET APART void T(softmax_gemma3_extend_few_keys)(const struct call *call, int
 
 /* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
 TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -1484,12 +1484,12 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_2_turned = (float *)(void *)(part->shared + 196864); /* [r: 64, d: 256 of 272] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_2_turned = (float *)(void *)(share->shared + 196864); /* [r: 64, d: 256 of 272] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 17536 + r, T(splat)(-FLT_MAX));
@@ -1506,11 +1506,11 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 81920);
+            j0, j1, 16, share->work + 81920);
         const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
             k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 212992);
+            j0, j1, 16, share->work + 212992);
         const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
             v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         /* score[r][j] = sum over d of query_2_turned * k */
@@ -1612,24 +1612,24 @@ TARGET APART void T(softmax_gemma3_extend_few_keys_of_several)(const struct call
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
-    float *const carried_max = (float *)(void *)(part->shared + 266496); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 266752); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 336640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 267008); /* [r: 64, e: 256 of 272] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 336896); /* [r: 64, e: 256 of 272] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 256 of 272] */
+    float *const carried_max = (float *)(void *)(share->shared + 266496); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 336640); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 336896); /* [r: 64, e: 256 of 272] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -1668,7 +1668,7 @@ TARGET APART void T(softmax_gemma3_extend_few_fold)(const struct call *call, int
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_gemma3_extend_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1678,9 +1678,9 @@ TARGET APART void T(softmax_gemma3_extend_few_queries)(const struct call *call, 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 266752); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 267008); /* [r: 64, e: 256 of 272] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 256 of 272] */
+    float *const carried_sum = (float *)(void *)(share->shared + 266752); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 267008); /* [r: 64, e: 256 of 272] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 256 of 272] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1702,30 +1702,30 @@ TARGET APART void T(softmax_gemma3_extend_few_queries)(const struct call *call, 
 }
 
 /* Prepares the queries of head number `task`, and initialises its states. */
-TARGET static void T(softmax_gemma3_extend_few_first)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_gemma3_extend_few_first)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_gemma3_extend_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gemma3_extend_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_gemma3_extend_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gemma3_extend_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
    the tiles. */
-TARGET APART void T(softmax_gemma3_extend_few_move)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gemma3_extend_few_move)(const struct call *call, int64_t task, const struct share *share,
     int64_t first, int back)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 3328;
     for (int64_t r = first; r < first + rows; r++, row += 3328) {
-        move_bytes(row + 0, part->shared + 196864 + r * 1088, 1088, back);
-        move_bytes(row + 1088, part->shared + 266496 + r * 4, 4, back);
-        move_bytes(row + 1092, part->shared + 266752 + r * 4, 4, back);
-        move_bytes(row + 1096, part->shared + 336640 + r * 4, 4, back);
-        move_bytes(row + 1100, part->shared + 267008 + r * 1088, 1088, back);
-        move_bytes(row + 2188, part->shared + 336896 + r * 1088, 1088, back);
+        move_bytes(row + 0, share->shared + 196864 + r * 1088, 1088, back);
+        move_bytes(row + 1088, share->shared + 266496 + r * 4, 4, back);
+        move_bytes(row + 1092, share->shared + 266752 + r * 4, 4, back);
+        move_bytes(row + 1096, share->shared + 336640 + r * 4, 4, back);
+        move_bytes(row + 1100, share->shared + 267008 + r * 1088, 1088, back);
+        move_bytes(row + 2188, share->shared + 336896 + r * 1088, 1088, back);
     }
 }
 
@@ -1742,7 +1742,7 @@ TARGET static void T(softmax_gemma3_extend_few_range)(const struct call *call, i
 }
 
 /* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET static void T(softmax_gemma3_extend_few_earlier)(const struct call *call, int64_t task, struct part *part,
+TARGET static void T(softmax_gemma3_extend_few_earlier)(const struct call *call, int64_t task, struct share *share,
     int64_t end)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1752,22 +1752,22 @@ TARGET static void T(softmax_gemma3_extend_few_earlier)(const struct call *call,
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const int64_t segment = 0;
-    for (part->chunk0 = max(query_start - 1023, 0) / 1024; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gemma3_extend_few_keys)(call, task, part, iteration);
+    for (share->chunk0 = max(query_start - 1023, 0) / 1024; share->chunk0 < end; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gemma3_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gemma3_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gemma3_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
 }
 
 /* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET static void T(softmax_gemma3_extend_few_common)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_gemma3_extend_few_common)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -1776,37 +1776,37 @@ TARGET static void T(softmax_gemma3_extend_few_common)(const struct call *call, 
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         if (call->sharer[n]->common_begun) continue;
-        T(softmax_gemma3_extend_few_first)(call->sharer[n], task, part);
-        T(softmax_gemma3_extend_few_earlier)(call->sharer[n], task, part, call->common_chunks);
-        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, part, 0, 0);
+        T(softmax_gemma3_extend_few_first)(call->sharer[n], task, share);
+        T(softmax_gemma3_extend_few_earlier)(call->sharer[n], task, share, call->common_chunks);
+        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, share, 0, 0);
     }
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, part, first, 1);
+        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, share, first, 1);
         first += of->heads / of->kv_heads * of->n_q;
     }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gemma3_extend_few_keys_of_several)(call, task, part, iteration);
+    for (share->chunk0 = call->common_chunks; share->chunk0 < chunks; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gemma3_extend_few_keys_of_several)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gemma3_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gemma3_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
     first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, part, first, 0);
+        T(softmax_gemma3_extend_few_move)(call->sharer[n], task, share, first, 0);
         first += of->heads / of->kv_heads * of->n_q;
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_gemma3_extend_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_gemma3_extend_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
@@ -1816,30 +1816,30 @@ TARGET static void T(softmax_gemma3_extend_few)(const struct call *call, int64_t
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     if (call->common_begun) {
-        if (part->number == 0) T(softmax_gemma3_extend_few_move)(call, task, part, 0, 1);
-        synchronise(part);
+        if (share->number == 0) T(softmax_gemma3_extend_few_move)(call, task, share, 0, 1);
+        synchronise(share);
     } else
-        T(softmax_gemma3_extend_few_first)(call, task, part);
+        T(softmax_gemma3_extend_few_first)(call, task, share);
     const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 1023, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gemma3_extend_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gemma3_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gemma3_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gemma3_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gemma3_extend_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gemma3_extend_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -469,7 +469,7 @@ TARGET static void T(softmax_gpt_oss_rows)(const struct call *call, int64_t task
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -485,10 +485,10 @@ TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t 
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -515,17 +515,17 @@ TARGET APART void T(softmax_gpt_oss_few_begin)(const struct call *call, int64_t 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gpt_oss_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -544,7 +544,7 @@ TARGET APART void T(softmax_gpt_oss_few_begin_2)(const struct call *call, int64_
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -552,7 +552,7 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -562,16 +562,16 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -698,24 +698,24 @@ TARGET APART void T(softmax_gpt_oss_few_keys)(const struct call *call, int64_t t
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -754,7 +754,7 @@ TARGET APART void T(softmax_gpt_oss_few_fold)(const struct call *call, int64_t t
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -767,10 +767,10 @@ TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_
     const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
         call->array[ARRAY_sink_array].stride[0];
     const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -794,8 +794,8 @@ TARGET APART void T(softmax_gpt_oss_few_queries)(const struct call *call, int64_
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_gpt_oss_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_gpt_oss_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
@@ -804,31 +804,31 @@ TARGET static void T(softmax_gpt_oss_few)(const struct call *call, int64_t task,
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_gpt_oss_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gpt_oss_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_gpt_oss_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gpt_oss_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gpt_oss_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gpt_oss_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gpt_oss_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gpt_oss_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gpt_oss_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gpt_oss_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1780,7 +1780,7 @@ TARGET static void T(softmax_gpt_oss_extend)(const struct call *call, int64_t ta
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1796,11 +1796,11 @@ TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, i
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -1829,17 +1829,17 @@ TARGET APART void T(softmax_gpt_oss_extend_few_begin)(const struct call *call, i
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_gpt_oss_extend_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(softmax_gpt_oss_extend_few_begin_2)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1858,7 +1858,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_begin_2)(const struct call *call,
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1866,7 +1866,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1876,12 +1876,12 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -1899,11 +1899,11 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
         n_q + query_start); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
+            j0, j1, 16, share->work + 37120);
         const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
             k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
+            j0, j1, 16, share->work + 69888);
         const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
             v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
@@ -1993,7 +1993,7 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
         /* state[r][e] += sum over j of score * v */
         if (((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !paged_v)
             paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 69888);
+                share->work + 69888);
         if (__builtin_expect(((j0 < (n_q + query_start - 128)) || ((query_start + 1) < j1)) && !T(finite)(paged_v + j0 *
             v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
             T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 4224);
@@ -2036,13 +2036,13 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys)(const struct call *call, in
 
 /* Sums the keys of a chunk that all rows see, for the rows of several sequences. */
 TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct call *call, int64_t task,
-    const struct part *part, int64_t iteration)
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -2051,12 +2051,12 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 32768); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 32768); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -2073,11 +2073,11 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 37120);
+            j0, j1, 16, share->work + 37120);
         const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
             k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 69888);
+            j0, j1, 16, share->work + 69888);
         const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
             v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
@@ -2179,24 +2179,24 @@ TARGET APART void T(softmax_gpt_oss_extend_few_keys_of_several)(const struct cal
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 66048); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 66304); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 66048); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 66304); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -2235,8 +2235,8 @@ TARGET APART void T(softmax_gpt_oss_extend_few_fold)(const struct call *call, in
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call, int64_t task, const struct part *part,
-    int64_t iteration)
+TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call, int64_t task,
+    const struct share *share, int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -2248,10 +2248,10 @@ TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call,
     const float *const sink_array = (const float *)call->array[ARRAY_sink_array].at + g * members *
         call->array[ARRAY_sink_array].stride[0];
     const int64_t sink_array_stride_0 = call->array[ARRAY_sink_array].stride[0];
-    float *const carried_max = (float *)(void *)(part->shared + 49152); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 49408); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 49664); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 49152); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 49408); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 49664); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -2276,30 +2276,30 @@ TARGET APART void T(softmax_gpt_oss_extend_few_queries)(const struct call *call,
 }
 
 /* Prepares the queries of head number `task`, and initialises its states. */
-TARGET static void T(softmax_gpt_oss_extend_few_first)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_gpt_oss_extend_few_first)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_gpt_oss_extend_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gpt_oss_extend_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_gpt_oss_extend_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gpt_oss_extend_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
    the tiles. */
-TARGET APART void T(softmax_gpt_oss_extend_few_move)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_gpt_oss_extend_few_move)(const struct call *call, int64_t task, const struct share *share,
     int64_t first, int back)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 832;
     for (int64_t r = first; r < first + rows; r++, row += 832) {
-        move_bytes(row + 0, part->shared + 32768 + r * 256, 256, back);
-        move_bytes(row + 256, part->shared + 49152 + r * 4, 4, back);
-        move_bytes(row + 260, part->shared + 49408 + r * 4, 4, back);
-        move_bytes(row + 264, part->shared + 66048 + r * 4, 4, back);
-        move_bytes(row + 268, part->shared + 49664 + r * 256, 256, back);
-        move_bytes(row + 524, part->shared + 66304 + r * 256, 256, back);
+        move_bytes(row + 0, share->shared + 32768 + r * 256, 256, back);
+        move_bytes(row + 256, share->shared + 49152 + r * 4, 4, back);
+        move_bytes(row + 260, share->shared + 49408 + r * 4, 4, back);
+        move_bytes(row + 264, share->shared + 66048 + r * 4, 4, back);
+        move_bytes(row + 268, share->shared + 49664 + r * 256, 256, back);
+        move_bytes(row + 524, share->shared + 66304 + r * 256, 256, back);
     }
 }
 
@@ -2316,7 +2316,7 @@ TARGET static void T(softmax_gpt_oss_extend_few_range)(const struct call *call, 
 }
 
 /* Sums the chunks of a sequence before chunk number `end`, from which on other sequences share them. */
-TARGET static void T(softmax_gpt_oss_extend_few_earlier)(const struct call *call, int64_t task, struct part *part,
+TARGET static void T(softmax_gpt_oss_extend_few_earlier)(const struct call *call, int64_t task, struct share *share,
     int64_t end)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2326,22 +2326,22 @@ TARGET static void T(softmax_gpt_oss_extend_few_earlier)(const struct call *call
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const int64_t segment = 0;
-    for (part->chunk0 = max(query_start - 127, 0) / 1024; part->chunk0 < end; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gpt_oss_extend_few_keys)(call, task, part, iteration);
+    for (share->chunk0 = max(query_start - 127, 0) / 1024; share->chunk0 < end; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gpt_oss_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
 }
 
 /* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET static void T(softmax_gpt_oss_extend_few_common)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_gpt_oss_extend_few_common)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -2350,37 +2350,37 @@ TARGET static void T(softmax_gpt_oss_extend_few_common)(const struct call *call,
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         if (call->sharer[n]->common_begun) continue;
-        T(softmax_gpt_oss_extend_few_first)(call->sharer[n], task, part);
-        T(softmax_gpt_oss_extend_few_earlier)(call->sharer[n], task, part, call->common_chunks);
-        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, 0, 0);
+        T(softmax_gpt_oss_extend_few_first)(call->sharer[n], task, share);
+        T(softmax_gpt_oss_extend_few_earlier)(call->sharer[n], task, share, call->common_chunks);
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, share, 0, 0);
     }
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, first, 1);
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, share, first, 1);
         first += of->heads / of->kv_heads * of->n_q;
     }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gpt_oss_extend_few_keys_of_several)(call, task, part, iteration);
+    for (share->chunk0 = call->common_chunks; share->chunk0 < chunks; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys_of_several)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gpt_oss_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
     first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, part, first, 0);
+        T(softmax_gpt_oss_extend_few_move)(call->sharer[n], task, share, first, 0);
         first += of->heads / of->kv_heads * of->n_q;
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_gpt_oss_extend_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_gpt_oss_extend_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
@@ -2390,30 +2390,30 @@ TARGET static void T(softmax_gpt_oss_extend_few)(const struct call *call, int64_
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     if (call->common_begun) {
-        if (part->number == 0) T(softmax_gpt_oss_extend_few_move)(call, task, part, 0, 1);
-        synchronise(part);
+        if (share->number == 0) T(softmax_gpt_oss_extend_few_move)(call, task, share, 0, 1);
+        synchronise(share);
     } else
-        T(softmax_gpt_oss_extend_few_first)(call, task, part);
+        T(softmax_gpt_oss_extend_few_first)(call, task, share);
     const int64_t first = call->common_begun ? call->common_chunks : max(query_start - 127, 0) / 1024;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_gpt_oss_extend_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_gpt_oss_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_gpt_oss_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_gpt_oss_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_gpt_oss_extend_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_gpt_oss_extend_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

@@ -311,7 +311,7 @@ TARGET static void T(softmax_rope_2d_rows)(const struct call *call, int64_t task
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_rope_2d_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_rope_2d_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -327,10 +327,10 @@ TARGET APART void T(softmax_rope_2d_few_begin)(const struct call *call, int64_t 
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 32, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 64, r: 64 of 80] */
+    float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 64; d++)
@@ -359,17 +359,17 @@ TARGET APART void T(softmax_rope_2d_few_begin)(const struct call *call, int64_t 
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_rope_2d_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_rope_2d_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -388,14 +388,14 @@ TARGET APART void T(softmax_rope_2d_few_begin_2)(const struct call *call, int64_
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_rope_2d_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_rope_2d_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g /
@@ -404,16 +404,16 @@ TARGET APART void T(softmax_rope_2d_few_keys)(const struct call *call, int64_t t
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 32, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 18432); /* [t: 32, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 16384); /* [d: 64, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(part->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
+    float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -516,24 +516,24 @@ TARGET APART void T(softmax_rope_2d_few_keys)(const struct call *call, int64_t t
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_rope_2d_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_rope_2d_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 32768); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 49664); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 49920); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 32768); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 49664); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 49920); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -572,7 +572,7 @@ TARGET APART void T(softmax_rope_2d_few_fold)(const struct call *call, int64_t t
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_rope_2d_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_rope_2d_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -582,9 +582,9 @@ TARGET APART void T(softmax_rope_2d_few_queries)(const struct call *call, int64_
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 33024); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 33280); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 33024); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 33280); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -605,37 +605,37 @@ TARGET APART void T(softmax_rope_2d_few_queries)(const struct call *call, int64_
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_rope_2d_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_rope_2d_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_rope_2d_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_rope_2d_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_rope_2d_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_rope_2d_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_rope_2d_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_rope_2d_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_rope_2d_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_rope_2d_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_rope_2d_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_rope_2d_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

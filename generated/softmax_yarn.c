@@ -399,7 +399,7 @@ TARGET static void T(softmax_yarn_rows)(const struct call *call, int64_t task, u
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_yarn_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -415,10 +415,10 @@ TARGET APART void T(softmax_yarn_few_begin)(const struct call *call, int64_t tas
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
+    float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 128; d++)
@@ -445,17 +445,17 @@ TARGET APART void T(softmax_yarn_few_begin)(const struct call *call, int64_t tas
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_yarn_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -474,7 +474,7 @@ TARGET APART void T(softmax_yarn_few_begin_2)(const struct call *call, int64_t t
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -482,7 +482,7 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -492,16 +492,16 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const key_cos = (float *)(void *)(part->work + 0); /* [t: 64, j: 128 of 144] */
-    float *const key_sin = (float *)(void *)(part->work + 36864); /* [t: 64, j: 128 of 144] */
-    float *const key = (float *)(void *)(part->work + 73728); /* [d: 128, j: 128 of 144] */
-    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const k_tile = (float *)(void *)(part->work + 147456); /* [d: 128, j: 128 of 144] */
+    float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 64, j: 128 of 144] */
+    float *const key_sin = (float *)(void *)(share->work + 36864); /* [t: 64, j: 128 of 144] */
+    float *const key = (float *)(void *)(share->work + 73728); /* [d: 128, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const k_tile = (float *)(void *)(share->work + 147456); /* [d: 128, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
@@ -624,24 +624,24 @@ TARGET APART void T(softmax_yarn_few_keys)(const struct call *call, int64_t task
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(part->shared + 65536); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 102912); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 103168); /* [r: 64, e: 128 of 144] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 65536); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 102912); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 103168); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -680,7 +680,7 @@ TARGET APART void T(softmax_yarn_few_fold)(const struct call *call, int64_t task
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_yarn_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -690,9 +690,9 @@ TARGET APART void T(softmax_yarn_few_queries)(const struct call *call, int64_t t
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 65792); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 66048); /* [r: 64, e: 128 of 144] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 65792); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 66048); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -713,37 +713,37 @@ TARGET APART void T(softmax_yarn_few_queries)(const struct call *call, int64_t t
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 144 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_yarn_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_yarn_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_yarn_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_yarn_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_yarn_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_yarn_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_yarn_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_yarn_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_yarn_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_yarn_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_yarn_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_yarn_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
@@ -977,7 +977,7 @@ TARGET static void T(softmax_yarn_extend)(const struct call *call, int64_t task,
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_yarn_extend_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -993,11 +993,11 @@ TARGET APART void T(softmax_yarn_extend_few_begin)(const struct call *call, int6
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_cos = (float *)(void *)(part->shared + 0); /* [t: 64, r: 64] */
-    float *const query_sin = (float *)(void *)(part->shared + 16384); /* [t: 64, r: 64] */
-    float *const query = (float *)(void *)(part->shared + 32768); /* [d: 128, r: 64] */
-    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const q_tile = (float *)(void *)(part->work + 0); /* [d: 128, r: 64 of 80] */
+    float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 64, r: 64] */
+    float *const query_sin = (float *)(void *)(share->shared + 16384); /* [t: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 32768); /* [d: 128, r: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const q_tile = (float *)(void *)(share->work + 0); /* [d: 128, r: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
         for (int64_t d = 0; d < 128; d++)
@@ -1026,17 +1026,17 @@ TARGET APART void T(softmax_yarn_extend_few_begin)(const struct call *call, int6
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_yarn_extend_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -1055,7 +1055,7 @@ TARGET APART void T(softmax_yarn_extend_few_begin_2)(const struct call *call, in
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1063,7 +1063,7 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -1073,12 +1073,12 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 65536); /* [r: 64, d: 128 of 144] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 65536); /* [r: 64, d: 128 of 144] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 9344 + r, T(splat)(-FLT_MAX));
@@ -1096,11 +1096,11 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
         j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         const float *paged_k = !call->pages ? k : (const float *)paged_rows(call, b, k, k_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 40960);
+            j0, j1, 16, share->work + 40960);
         const float *const after_k = call->pages ? (const float *)paged_after(call, b, k,
             k_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         const float *paged_v = !call->pages ? v : (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float),
-            j0, j1, 16, part->work + 106496);
+            j0, j1, 16, share->work + 106496);
         const float *const after_v = call->pages ? (const float *)paged_after(call, b, v,
             v_row * (int64_t)sizeof(float), j1, n_k, OF(32, 32, 64)) : NULL;
         /* score[r][j] = sum over d of query_turned * k */
@@ -1187,7 +1187,7 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
         /* state[r][e] += sum over j of score * v */
         if (((query_start + 1) < j1) && !paged_v)
             paged_v = (const float *)paged_rows(call, b, v, v_row * (int64_t)sizeof(float), j0, j1, 0,
-                part->work + 106496);
+                share->work + 106496);
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(paged_v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
             T(dot4)(rows, j1 - j0, score, paged_v + j0 * v_row, v_row, state + (chunk - chunk0) * 9344);
@@ -1227,24 +1227,24 @@ TARGET APART void T(softmax_yarn_extend_few_keys)(const struct call *call, int64
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
-    float *const carried_max = (float *)(void *)(part->shared + 102400); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 139776); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 140032); /* [r: 64, e: 128 of 144] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 128 of 144] */
+    float *const carried_max = (float *)(void *)(share->shared + 102400); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 139776); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 140032); /* [r: 64, e: 128 of 144] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -1283,7 +1283,7 @@ TARGET APART void T(softmax_yarn_extend_few_fold)(const struct call *call, int64
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_yarn_extend_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1293,9 +1293,9 @@ TARGET APART void T(softmax_yarn_extend_few_queries)(const struct call *call, in
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 102656); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 102912); /* [r: 64, e: 128 of 144] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 128 of 144] */
+    float *const carried_sum = (float *)(void *)(share->shared + 102656); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 102912); /* [r: 64, e: 128 of 144] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 128 of 144] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -1317,35 +1317,35 @@ TARGET APART void T(softmax_yarn_extend_few_queries)(const struct call *call, in
 }
 
 /* Prepares the queries of head number `task`, and initialises its states. */
-TARGET static void T(softmax_yarn_extend_few_first)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_yarn_extend_few_first)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_yarn_extend_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_yarn_extend_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_yarn_extend_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_yarn_extend_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
 }
 
 /* Copies the rows of the call's queries from the tiles to call->common, or back. They are the rows from `first` on of
    the tiles. */
-TARGET APART void T(softmax_yarn_extend_few_move)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_yarn_extend_few_move)(const struct call *call, int64_t task, const struct share *share,
     int64_t first, int back)
 {
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     unsigned char *row = call->common + task * rows * 1792;
     for (int64_t r = first; r < first + rows; r++, row += 1792) {
-        move_bytes(row + 0, part->shared + 65536 + r * 576, 576, back);
-        move_bytes(row + 576, part->shared + 102400 + r * 4, 4, back);
-        move_bytes(row + 580, part->shared + 102656 + r * 4, 4, back);
-        move_bytes(row + 584, part->shared + 139776 + r * 4, 4, back);
-        move_bytes(row + 588, part->shared + 102912 + r * 576, 576, back);
-        move_bytes(row + 1164, part->shared + 140032 + r * 576, 576, back);
+        move_bytes(row + 0, share->shared + 65536 + r * 576, 576, back);
+        move_bytes(row + 576, share->shared + 102400 + r * 4, 4, back);
+        move_bytes(row + 580, share->shared + 102656 + r * 4, 4, back);
+        move_bytes(row + 584, share->shared + 139776 + r * 4, 4, back);
+        move_bytes(row + 588, share->shared + 102912 + r * 576, 576, back);
+        move_bytes(row + 1164, share->shared + 140032 + r * 576, 576, back);
     }
 }
 
 /* Sums the keys of chunks that several sequences share, once for the rows of all these sequences. */
-TARGET static void T(softmax_yarn_extend_few_common)(const struct call *call, int64_t task, struct part *part)
+TARGET static void T(softmax_yarn_extend_few_common)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
@@ -1354,65 +1354,65 @@ TARGET static void T(softmax_yarn_extend_few_common)(const struct call *call, in
     int64_t first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         if (call->sharer[n]->common_begun) continue;
-        T(softmax_yarn_extend_few_first)(call->sharer[n], task, part);
-        T(softmax_yarn_extend_few_move)(call->sharer[n], task, part, 0, 0);
+        T(softmax_yarn_extend_few_first)(call->sharer[n], task, share);
+        T(softmax_yarn_extend_few_move)(call->sharer[n], task, share, 0, 0);
     }
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_yarn_extend_few_move)(call->sharer[n], task, part, first, 1);
+        T(softmax_yarn_extend_few_move)(call->sharer[n], task, share, first, 1);
         first += of->heads / of->kv_heads * of->n_q;
     }
-    for (part->chunk0 = call->common_chunks; part->chunk0 < chunks; part->chunk0++) {
-        part->chunk1 = part->chunk0 + 1;
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_yarn_extend_few_keys)(call, task, part, iteration);
+    for (share->chunk0 = call->common_chunks; share->chunk0 < chunks; share->chunk0++) {
+        share->chunk1 = share->chunk0 + 1;
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_yarn_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_yarn_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_yarn_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
     first = 0;
     for (int64_t n = 0; n < call->sharers; n++) {
         const struct attn_problem *const of = &call->sharer[n]->p;
-        T(softmax_yarn_extend_few_move)(call->sharer[n], task, part, first, 0);
+        T(softmax_yarn_extend_few_move)(call->sharer[n], task, share, first, 0);
         first += of->heads / of->kv_heads * of->n_q;
     }
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_yarn_extend_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_yarn_extend_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
     if (call->common_begun) {
-        if (part->number == 0) T(softmax_yarn_extend_few_move)(call, task, part, 0, 1);
-        synchronise(part);
+        if (share->number == 0) T(softmax_yarn_extend_few_move)(call, task, share, 0, 1);
+        synchronise(share);
     } else
-        T(softmax_yarn_extend_few_first)(call, task, part);
+        T(softmax_yarn_extend_few_first)(call, task, share);
     const int64_t first = call->common_chunks;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_yarn_extend_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_yarn_extend_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_yarn_extend_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_yarn_extend_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_yarn_extend_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_yarn_extend_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
 #include <attnrt/kernel/end.h>
 #else

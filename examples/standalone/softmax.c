@@ -95,6 +95,20 @@
 #define EVEN(far) EACH_LANE(LANES, LANE_EVEN, far)
 #define ODD(far) EACH_LANE(LANES, LANE_ODD, far)
 
+/* f(far) for the distances 1, 2, 4 and so on below `lanes`. FALLING_DISTANCES begins with the largest. */
+#define DISTANCES_2(f) f(1)
+#define DISTANCES_4(f) DISTANCES_2(f) f(2)
+#define DISTANCES_8(f) DISTANCES_4(f) f(4)
+#define DISTANCES_16(f) DISTANCES_8(f) f(8)
+#define FALLING_2(f) f(1)
+#define FALLING_4(f) f(2) FALLING_2(f)
+#define FALLING_8(f) f(4) FALLING_4(f)
+#define FALLING_16(f) f(8) FALLING_8(f)
+#define DISTANCES_OF(lanes, f) DISTANCES_##lanes(f)
+#define DISTANCES(lanes, f) DISTANCES_OF(lanes, f)
+#define FALLING_OF(lanes, f) FALLING_##lanes(f)
+#define FALLING_DISTANCES(lanes, f) FALLING_OF(lanes, f)
+
 /* f(r) for each r below `rows`, the largest first */
 #define ROWS_BELOW_1(f)
 #define ROWS_BELOW_2(f) f(1)
@@ -214,87 +228,45 @@ TARGET INLINE T(vec) T(abs)(T(vec) x) { return (T(vec))((T(mask))x & MAGNITUDE);
 /* Returns the sum over the lanes of x. */
 TARGET INLINE REAL T(lane_sum)(T(vec) x)
 {
-#if LANES > 8
-    x += __builtin_shufflevector(x, x, SWAPPED(8));
-#endif
-#if LANES > 4
-    x += __builtin_shufflevector(x, x, SWAPPED(4));
-#endif
-#if LANES > 2
-    x += __builtin_shufflevector(x, x, SWAPPED(2));
-#endif
-    x += __builtin_shufflevector(x, x, SWAPPED(1));
+#define ADD_SWAPPED(far) x += __builtin_shufflevector(x, x, SWAPPED(far));
+    FALLING_DISTANCES(LANES, ADD_SWAPPED)
+#undef ADD_SWAPPED
     return x[0];
 }
 
 /* Returns the maximum over the lanes of x. If a lane is NaN, the result may be NaN or a number. */
 TARGET INLINE REAL T(lane_max)(T(vec) x)
 {
-#if LANES > 8
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(8)));
-#endif
-#if LANES > 4
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(4)));
-#endif
-#if LANES > 2
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(2)));
-#endif
-    x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(1)));
+#define MAX_SWAPPED(far) x = T(max)(x, __builtin_shufflevector(x, x, SWAPPED(far)));
+    FALLING_DISTANCES(LANES, MAX_SWAPPED)
+#undef MAX_SWAPPED
     return x[0];
 }
 
 /* Returns a vector whose lane r is the sum over the lanes of t[r]. Overwrites t. */
 TARGET INLINE T(vec) T(lane_sums)(T(vec) *t)
 {
-    UNROLL for (int r = 0; r < LANES; r += 2)
-        t[r] = __builtin_shufflevector(t[r], t[r + 1], EVEN(1)) + __builtin_shufflevector(t[r], t[r + 1], ODD(1));
-#if LANES > 2
-    UNROLL for (int r = 0; r < LANES; r += 4)
-        t[r] = __builtin_shufflevector(t[r], t[r + 2], EVEN(2)) + __builtin_shufflevector(t[r], t[r + 2], ODD(2));
-#endif
-#if LANES > 4
-    UNROLL for (int r = 0; r < LANES; r += 8)
-        t[r] = __builtin_shufflevector(t[r], t[r + 4], EVEN(4)) + __builtin_shufflevector(t[r], t[r + 4], ODD(4));
-#endif
-#if LANES > 8
-    t[0] = __builtin_shufflevector(t[0], t[8], EVEN(8)) + __builtin_shufflevector(t[0], t[8], ODD(8));
-#endif
+#define ADD_NEIGHBOURS(far) \
+    UNROLL for (int r = 0; r < LANES; r += 2 * far) \
+        t[r] = __builtin_shufflevector(t[r], t[r + far], EVEN(far)) + \
+            __builtin_shufflevector(t[r], t[r + far], ODD(far));
+    DISTANCES(LANES, ADD_NEIGHBOURS)
+#undef ADD_NEIGHBOURS
     return t[0];
 }
 
 /* Transposes LANES vectors in place. Each step swaps one bit of the row and column numbers. */
 TARGET INLINE void T(exchange)(T(vec) *t)
 {
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 1)) {
-            const T(vec) a = t[r], b = t[r + 1];
-            t[r] = __builtin_shufflevector(a, b, UPPER(1));
-            t[r + 1] = __builtin_shufflevector(a, b, LOWER(1));
+#define EXCHANGE(far) \
+    UNROLL for (int r = 0; r < LANES; r++) \
+        if (!(r & far)) { \
+            const T(vec) a = t[r], b = t[r + far]; \
+            t[r] = __builtin_shufflevector(a, b, UPPER(far)); \
+            t[r + far] = __builtin_shufflevector(a, b, LOWER(far)); \
         }
-#if LANES > 2
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 2)) {
-            const T(vec) a = t[r], b = t[r + 2];
-            t[r] = __builtin_shufflevector(a, b, UPPER(2));
-            t[r + 2] = __builtin_shufflevector(a, b, LOWER(2));
-        }
-#endif
-#if LANES > 4
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 4)) {
-            const T(vec) a = t[r], b = t[r + 4];
-            t[r] = __builtin_shufflevector(a, b, UPPER(4));
-            t[r + 4] = __builtin_shufflevector(a, b, LOWER(4));
-        }
-#endif
-#if LANES > 8
-    UNROLL for (int r = 0; r < LANES; r++)
-        if (!(r & 8)) {
-            const T(vec) a = t[r], b = t[r + 8];
-            t[r] = __builtin_shufflevector(a, b, UPPER(8));
-            t[r + 8] = __builtin_shufflevector(a, b, LOWER(8));
-        }
-#endif
+    DISTANCES(LANES, EXCHANGE)
+#undef EXCHANGE
 }
 
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
@@ -454,6 +426,37 @@ TARGET INLINE void T(store_rounded)(uint16_t *p, T(vec) x) /* rounds x to bf16 *
 #define EXP2_MIN (F64 ? (REAL)-1023 : (REAL)-127)
 #endif
 
+/* Instructions of AVX and AVX512-DQ, on vectors of REAL:
+   - NOT_LESS: `lanes` gets the lanes in which x is not less than `least`
+   - REMAINDER: f = x minus the nearest integer, 0 for infinity
+   - SCALED: y = p * 2^n in these lanes, otherwise 0 */
+#if MATRIX_UNITS && defined ATTN_EMULATE_TILES
+#define NOT_LESS take_not_less
+#define REMAINDER take_remainder
+#define SCALED take_scaled
+#define ROOT take_root
+#else
+#if F64
+#define INSTRUCTION(name) name "pd"
+#else
+#define INSTRUCTION(name) name "ps"
+#endif
+#define NOT_LESS(lanes, x, least) __asm__(INSTRUCTION("vcmp") " $0x15, %2, %1, %0" : "=Yk"(lanes) : "v"(x), "v"(least))
+#define REMAINDER(f, x) __asm__(INSTRUCTION("vreduce") " $0, %1, %0" : "=v"(f) : "v"(x))
+#define SCALED(y, p, n, lanes) \
+    __asm__(INSTRUCTION("vscalef") " %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(n), "Yk"(lanes))
+#define ROOT(y, x) __asm__(INSTRUCTION("vsqrt") " %1, %0" : "=v"(y) : "v"(x))
+#endif
+
+/* Returns a polynomial of x with these coefficients, the highest power first. */
+TARGET INLINE T(vec) T(polynomial)(T(vec) x, const int coefficients, const REAL *c)
+{
+    T(vec) y = x * c[0] + c[1];
+    UNROLL for (int k = 2; k < coefficients; k++) y = y * x + c[k];
+    return y;
+}
+#define POLYNOMIAL(x, c) T(polynomial)(x, sizeof(c) / sizeof *(c), c)
+
 /* Returns the leading 12 bits of x. Their product with an integer up to 4096 is exact. */
 INLINE float T(high_part)(double x)
 {
@@ -475,18 +478,8 @@ TARGET INLINE T(vec) T(exp2)(T(vec) x)
 #if DQ
     T(vec) f, y;
     uint16_t normal;
-#if MATRIX_UNITS
-    take_not_less(normal, x, T(splat)(EXP2_MIN));
-    take_remainder(f, x); /* x minus the nearest integer, 0 for infinity */
-#elif F64
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmppd $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreducepd $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-#else
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x)); /* x minus the nearest integer, 0 for infinity */
-#endif
+    NOT_LESS(normal, x, T(splat)(EXP2_MIN));
+    REMAINDER(f, x);
 #else
     x = T(pick)((T(mask))(x < EXP2_MIN), T(splat)(EXP2_MIN), x);
     x = T(pick)((T(mask))(x > EXP2_MAX), T(splat)(EXP2_MAX), x);
@@ -494,34 +487,17 @@ TARGET INLINE T(vec) T(exp2)(T(vec) x)
     const T(vec) f = x - (t - MAGIC);
 #endif
 #if F64
-    T(vec) p = f * 2.5729324177362304214e-11 + 4.455817908336064493e-10;
-    p = p * f + 7.0548973041554992774e-09;
-    p = p * f + 1.0178057087733941105e-07;
-    p = p * f + 1.321548680870556279e-06;
-    p = p * f + 1.5252733841556772589e-05;
-    p = p * f + 0.00015403530393370733411;
-    p = p * f + 0.0013333558146406470697;
-    p = p * f + 0.0096181291076284794928;
-    p = p * f + 0.055504108664821627039;
-    p = p * f + 0.24022650695910071233;
-    p = p * f + 0.69314718055994530925;
-    p = p * f + 1.0;
+    static const REAL p_terms[] = {2.5729324177362304214e-11, 4.455817908336064493e-10, 7.0548973041554992774e-09,
+        1.0178057087733941105e-07, 1.321548680870556279e-06, 1.5252733841556772589e-05, 0.00015403530393370733411,
+        0.0013333558146406470697, 0.0096181291076284794928, 0.055504108664821627039, 0.24022650695910071233,
+        0.69314718055994530925, 1.0};
 #else
-    T(vec) p = f * 0.00015453163f + 0.0013390863f;
-    p = p * f + 0.0096180826f;
-    p = p * f + 0.055503571f;
-    p = p * f + 0.24022651f;
-    p = p * f + 0.69314719f;
-    p = p * f + 1.0f;
+    static const REAL p_terms[] = {0.00015453163f, 0.0013390863f, 0.0096180826f, 0.055503571f, 0.24022651f, 0.69314719f,
+        1.0f};
 #endif
+    const T(vec) p = POLYNOMIAL(f, p_terms);
 #if DQ
-#if MATRIX_UNITS
-    take_scaled(y, p, x - f, normal); /* p * 2^(x - f) */
-#elif F64
-    __asm__("vscalefpd %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#else
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#endif
+    SCALED(y, p, x - f, normal);
     return y;
 #elif F64
     return p * (T(vec))(((T(mask))t + 1023) << 52);
@@ -536,22 +512,11 @@ TARGET INLINE T(vec) T(exp2_coarse)(T(vec) x)
 {
     T(vec) f, y;
     uint16_t normal;
-#if MATRIX_UNITS
-    take_not_less(normal, x, T(splat)(EXP2_MIN));
-    take_remainder(f, x);
-#else
-    /* `normal` gets the lanes in which x is not less than EXP2_MIN. */
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(normal) : "v"(x), "v"(T(splat)(EXP2_MIN)));
-    __asm__("vreduceps $0, %1, %0" : "=v"(f) : "v"(x));
-#endif
-    T(vec) p = f * 0.0558282f + 0.2426278f;
-    p = p * f + 0.6931214f;
-    p = p * f + 0.9999251f;
-#if MATRIX_UNITS
-    take_scaled(y, p, x - f, normal);
-#else
-    __asm__("vscalefps %2, %1, %0%{%3%}%{z%}" : "=v"(y) : "v"(p), "v"(x - f), "Yk"(normal)); /* p * 2^(x - f) */
-#endif
+    NOT_LESS(normal, x, T(splat)(EXP2_MIN));
+    REMAINDER(f, x);
+    static const REAL p_terms[] = {0.0558282f, 0.2426278f, 0.6931214f, 0.9999251f};
+    const T(vec) p = POLYNOMIAL(f, p_terms);
+    SCALED(y, p, x - f, normal);
     return y;
 }
 #endif
@@ -577,25 +542,15 @@ TARGET INLINE T(vec) T(half_expm1)(T(vec) x)
     const T(vec) t = x * LOG2E + MAGIC, n = t - MAGIC;
     const T(vec) r = (x - n * LN2_HIGH) - n * LN2_LOW;
 #if F64
-    T(vec) p = r * 2.0914686968086877233e-09 + 2.5105217004720745164e-08;
-    p = p * r + 2.7557273643110295328e-07;
-    p = p * r + 2.755725540020642443e-06;
-    p = p * r + 2.4801587325547741216e-05;
-    p = p * r + 0.00019841269874820625271;
-    p = p * r + 0.0013888888888883748305;
-    p = p * r + 0.0083333333333261351258;
-    p = p * r + 0.041666666666669755;
-    p = p * r + 0.16666666666666670991;
-    p = p * r + 0.5;
+    static const REAL p_terms[] = {2.0914686968086877233e-09, 2.5105217004720745164e-08, 2.7557273643110295328e-07,
+        2.755725540020642443e-06, 2.4801587325547741216e-05, 0.00019841269874820625271, 0.0013888888888883748305,
+        0.0083333333333261351258, 0.041666666666669755, 0.16666666666666670991, 0.5};
     const T(vec) half = (T(vec))(((T(mask))t + 1022) << 52);
 #else
-    T(vec) p = r * 0.0013926184f + 0.0083631791f;
-    p = p * r + 0.041666555f;
-    p = p * r + 0.16666577f;
-    p = p * r + 0.5f;
+    static const REAL p_terms[] = {0.0013926184f, 0.0083631791f, 0.041666555f, 0.16666577f, 0.5f};
     const T(vec) half = (T(vec))(((T(mask))t + 126) << 23);
 #endif
-    p = p * (r * r) + r;
+    const T(vec) p = POLYNOMIAL(r, p_terms) * (r * r) + r;
     return half * p + (half - (REAL)0.5);
 }
 
@@ -621,18 +576,11 @@ TARGET INLINE T(vec) T(tanh)(T(vec) x)
 TARGET INLINE T(vec) T(tanh_capped)(T(vec) x)
 {
     const T(vec) t = x * x;
-    T(vec) p = t * -0.00508563729f + 0.0200342186f;
-    p = p * t - 0.0535374284f;
-    p = p * t + 0.133288018f;
-    p = p * t - 0.333331763f;
-    p = (t * p) * x + x;
+    static const REAL p_terms[] = {-0.00508563729f, 0.0200342186f, -0.0535374284f, 0.133288018f, -0.333331763f};
+    const T(vec) p = (t * POLYNOMIAL(t, p_terms)) * x + x;
 #if DQ
     uint16_t far; /* the lanes in which t is not less than 1/2 */
-#if MATRIX_UNITS
-    take_not_less(far, t, T(splat)(0.5f));
-#else
-    __asm__("vcmpps $0x15, %2, %1, %0" : "=Yk"(far) : "v"(t), "v"(T(splat)(0.5f)));
-#endif
+    NOT_LESS(far, t, T(splat)(0.5f));
 #else
     int far;
     __asm__("vmovmskps %1, %0" : "=r"(far) : "x"(~(T(mask))(t < 0.5f)));
@@ -650,54 +598,24 @@ TARGET INLINE T(vec) T(erf)(T(vec) x)
     const T(mask) sign = (T(mask))x & ~MAGNITUDE;
     T(vec) y = (T(vec))((T(mask))x & MAGNITUDE);
 #if F64
-    y = T(pick)((T(mask))(y > 6.0), T(splat)(6.0), y);
-    const T(vec) s = y * y, t = y - 1.0;
-    T(vec) p = s * -7.779465729549996e-10 + 1.37109789045861e-08;
-    p = p * s - 1.6206313408057644e-07;
-    p = p * s + 1.6447131524503547e-06;
-    p = p * s - 1.4924712298094114e-05;
-    p = p * s + 0.00012055293576686918;
-    p = p * s - 0.0008548325929306829;
-    p = p * s + 0.005223977606118296;
-    p = p * s - 0.02686617064311144;
-    p = p * s + 0.11283791670944185;
-    p = p * s - 0.3761263890318352;
-    p = p * s + 0.12837916709551256;
-    T(vec) q = t * 7.017932032666212e-12 - 1.7213436832314213e-10;
-    q = q * t + 1.9029141065939443e-09;
-    q = q * t - 1.2289200360401002e-08;
-    q = q * t + 4.817067838578864e-08;
-    q = q * t - 8.368659830860724e-08;
-    q = q * t - 2.954918639395868e-07;
-    q = q * t + 3.0757516697930153e-06;
-    q = q * t - 1.3952858271120123e-05;
-    q = q * t + 3.9239829449897026e-05;
-    q = q * t - 3.793758325435241e-05;
-    q = q * t - 0.0003423752427016811;
-    q = q * t + 0.002853508275233753;
-    q = q * t - 0.014475749827047581;
-    q = q * t + 0.059959990014682725;
-    q = q * t + 1.2163466576872246;
-    q = q * t + 3.807225345853586;
-    q = q * t + 2.6684166967815997;
-    return (T(vec))((T(mask))T(pick)((T(mask))(y < 1.0), y + y * p, 1.0 - T(exp2)(-q)) | sign);
+    static const REAL p_terms[] = {-7.779465729549996e-10, 1.37109789045861e-08, -1.6206313408057644e-07,
+        1.6447131524503547e-06, -1.4924712298094114e-05, 0.00012055293576686918, -0.0008548325929306829,
+        0.005223977606118296, -0.02686617064311144, 0.11283791670944185, -0.3761263890318352, 0.12837916709551256};
+    static const REAL q_terms[] = {7.017932032666212e-12, -1.7213436832314213e-10, 1.9029141065939443e-09,
+        -1.2289200360401002e-08, 4.817067838578864e-08, -8.368659830860724e-08, -2.954918639395868e-07,
+        3.0757516697930153e-06, -1.3952858271120123e-05, 3.9239829449897026e-05, -3.793758325435241e-05,
+        -0.0003423752427016811, 0.002853508275233753, -0.014475749827047581, 0.059959990014682725, 1.2163466576872246,
+        3.807225345853586, 2.6684166967815997};
 #else
-    y = T(pick)((T(mask))(y > 4.0f), T(splat)(4.0f), y);
-    const T(vec) s = y * y, t = y - 1.0f;
-    T(vec) p = s * 7.8538604e-05f - 0.00080101936f;
-    p = p * s + 0.0051883277f;
-    p = p * s - 0.026853812f;
-    p = p * s + 0.112835852f;
-    p = p * s - 0.37612626f;
-    p = p * s + 0.12837917f;
-    T(vec) q = t * -0.00026772573f + 0.002634594f;
-    q = q * t - 0.014269538f;
-    q = q * t + 0.059872836f;
-    q = q * t + 1.2163626f;
-    q = q * t + 3.8072243f;
-    q = q * t + 2.6684167f;
-    return (T(vec))((T(mask))T(pick)((T(mask))(y < 1.0f), y + y * p, 1.0f - T(exp2)(-q)) | sign);
+    static const REAL p_terms[] = {7.8538604e-05f, -0.00080101936f, 0.0051883277f, -0.026853812f, 0.112835852f,
+        -0.37612626f, 0.12837917f};
+    static const REAL q_terms[] = {-0.00026772573f, 0.002634594f, -0.014269538f, 0.059872836f, 1.2163626f, 3.8072243f,
+        2.6684167f};
 #endif
+    const REAL most = F64 ? 6 : 4;
+    y = T(pick)((T(mask))(y > most), T(splat)(most), y);
+    const T(vec) s = y * y, t = y - (REAL)1, p = POLYNOMIAL(s, p_terms), q = POLYNOMIAL(t, q_terms);
+    return (T(vec))((T(mask))T(pick)((T(mask))(y < (REAL)1), y + y * p, (REAL)1 - T(exp2)(-q)) | sign);
 }
 
 /* Returns the sine of *x + quarter * pi/2, with an error below 1e-17 for angles up to 10^6. It first subtracts the
@@ -711,19 +629,12 @@ TARGET INLINE T(vec) T(turn)(const T(wide) *x, int64_t quarter)
     const T(ints) turns = (T(ints))t + quarter;
     const T(vec) r = __builtin_convertvector(left, T(vec)), z = r * r;
 #if F64
-    T(vec) s = z * -7.5866850700912671596e-13 + 1.6058531414589010757e-10;
-    T(vec) c = z * -1.1382614868556324576e-11 + 2.0876146024689746601e-09;
-    s = s * z - 2.5052106231157905487e-08;
-    s = s * z + 2.7557319219335453429e-06;
-    s = s * z - 0.00019841269841265060174;
-    s = s * z + 0.0083333333333333314899;
-    s = s * z - 0.16666666666666666666;
-    s = r + r * z * s;
-    c = c * z - 2.7557317270560324065e-07;
-    c = c * z + 2.4801587298763433164e-05;
-    c = c * z - 0.0013888888888887395746;
-    c = c * z + 0.041666666666666665387;
-    c = 1.0 - z * 0.5 + z * z * c;
+    static const REAL s_terms[] = {-7.5866850700912671596e-13, 1.6058531414589010757e-10, -2.5052106231157905487e-08,
+        2.7557319219335453429e-06, -0.00019841269841265060174, 0.0083333333333333314899, -0.16666666666666666666};
+    static const REAL c_terms[] = {-1.1382614868556324576e-11, 2.0876146024689746601e-09, -2.7557317270560324065e-07,
+        2.4801587298763433164e-05, -0.0013888888888887395746, 0.041666666666666665387};
+    const T(vec) s = r + r * z * POLYNOMIAL(z, s_terms);
+    const T(vec) c = 1.0 - z * 0.5 + z * z * POLYNOMIAL(z, c_terms);
 #else
     const T(vec) s = r + r * z * (z * (z * -0.00019587841f + 0.0083327480f) - 0.16666665f);
     const T(vec) c = 1.0f - z * 0.5f + z * z * (z * (z * 2.4547892e-05f - 0.0013888303f) + 0.041666665f);
@@ -738,26 +649,20 @@ TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
 
 /* Without a vector instruction, the C library is called per lane. */
 
-TARGET INLINE T(vec) T(log)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(log2)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log2)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(log1p)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(log1p)(x[k]);
-    return y;
-}
+#define BY_LANE(name, function) \
+    TARGET INLINE T(vec) T(name)(T(vec) x) \
+    { \
+        for (int k = 0; k < LANES; k++) x[k] = F(function)(x[k]); \
+        return x; \
+    }
+BY_LANE(log, log)
+BY_LANE(log2, log2)
+BY_LANE(log1p, log1p)
+BY_LANE(floor, floor)
+BY_LANE(ceil, ceil)
+BY_LANE(round, rint) /* to the nearest integer, and half to even */
+BY_LANE(whole, trunc) /* towards 0 */
+#undef BY_LANE
 
 /* Truncates *x to *to, clipped to 2^62 in size. NaN becomes 0. */
 TARGET INLINE void T(truncate)(T(ints) *to, const T(wide) *x)
@@ -769,47 +674,11 @@ TARGET INLINE T(vec) T(sqrt)(T(vec) x)
 {
 #if AVX
     T(vec) y;
-#if MATRIX_UNITS
-    take_root(y, x);
-#elif F64
-    __asm__("vsqrtpd %1, %0" : "=v"(y) : "v"(x));
-#else
-    __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
-#endif
+    ROOT(y, x);
 #else
     T(vec) y = x;
     for (int k = 0; k < LANES; k++) y[k] = F(sqrt)(x[k]);
 #endif
-    return y;
-}
-
-TARGET INLINE T(vec) T(floor)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(floor)(x[k]);
-    return y;
-}
-
-TARGET INLINE T(vec) T(ceil)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(ceil)(x[k]);
-    return y;
-}
-
-/* Rounds to the nearest integer, and half to even. */
-TARGET INLINE T(vec) T(round)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(rint)(x[k]);
-    return y;
-}
-
-/* Rounds towards 0. */
-TARGET INLINE T(vec) T(whole)(T(vec) x)
-{
-    T(vec) y = x;
-    for (int k = 0; k < LANES; k++) y[k] = F(trunc)(x[k]);
     return y;
 }
 
@@ -859,6 +728,7 @@ TARGET INLINE T(vec) T(cos_any)(const T(wide) *x)
 #undef WORD_MAX
 #undef WORD_CARRY
 #undef ROOM
+#undef TIMES_BY
 #undef ANY_DOT
 #undef IF_PAIRED
 #undef IF_FETCHED
@@ -870,6 +740,7 @@ TARGET INLINE T(vec) T(cos_any)(const T(wide) *x)
 #define WORD_MAX 0x7fff
 #define WORD_CARRY 0x0080
 #define ROOM MAX_PAIRED_STEPS
+#define TIMES_BY *by
 #define IF_PAIRED(argument) , argument
 #else
 #define P(name) T(name)
@@ -885,6 +756,7 @@ TARGET INLINE T(vec) T(cos_any)(const T(wide) *x)
 #define WORD_CARRY 0x00800000
 #endif
 #define ROOM MAX_STEPS
+#define TIMES_BY
 #define IF_PAIRED(argument)
 #endif
 #define WORDS (IN_PER_REAL * LANES)
@@ -927,72 +799,49 @@ TARGET APART int P(finite_apart)(const IN *p, int64_t row, int64_t rows, int64_t
 #endif
 
 #if PAIRED
+/* Returns the number that an element of an operand stands for. */
+INLINE REAL P(number)(IN element) { return widened_bf16(element); }
+#else
+INLINE REAL P(number)(IN element) { return element; }
+#endif
+
 /* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. `second` selects the second element of each pair of weights. */
-TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const uint16_t *values, int64_t step,
-    const uint16_t *weights, int64_t second, const T(mask) *seen, int64_t lanes)
+   `seen`. If PAIRED, `second` selects the second element of each pair of weights. */
+TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const IN *values, int64_t step,
+    const IN *weights IF_PAIRED(int64_t second), const T(mask) *seen, int64_t lanes)
 {
     for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
         for (int64_t x = 0; x < lanes && !P(finite)(values, 0, 1, 1); x += LANES) {
+#if PAIRED
             const T(mask) pair = T(load_paired)(weights + 2 * x);
-            const T(mask) value = (T(mask)){0} + (int32_t)((uint32_t)*values << 16);
             const T(vec) weight = (T(vec))(second ? pair & -65536 : pair << 16);
-            T(store)(sum + x, T(pick)(seen[x / LANES], T(load)(sum + x) + (T(vec))value * weight, T(load)(sum + x)));
+#else
+            const T(vec) weight = T(load)(weights + x);
+#endif
+            const T(vec) old = T(load)(sum + x);
+            T(store)(sum + x, T(pick)(seen[x / LANES], old + P(number)(*values) * weight, old));
         }
 }
-#else
-/* sum[r][x] += values[r * step] * weights[x], but only for values that are infinite or NaN, and for lanes x in
-   `seen`. */
-TARGET APART void P(add_seen)(int64_t rows, REAL *sum, int64_t sum_row, const REAL *values, int64_t step,
-    const REAL *weights, const T(mask) *seen, int64_t lanes)
-{
-    for (int64_t r = 0; r < rows; r++, sum += sum_row, values += step)
-        for (int64_t x = 0; x < lanes && !P(finite)(values, 0, 1, 1); x += LANES)
-            T(store)(sum + x, T(pick)(seen[x / LANES], T(load)(sum + x) + *values * T(load)(weights + x),
-                T(load)(sum + x)));
-}
-#endif
 
 /* sum[x] += weights[t] * values[t][x], but only for values that are infinite or NaN, and for steps t in `seen`. */
-#if PAIRED
-TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const uint16_t *weights, const uint16_t *values,
-    int64_t value_row, int64_t steps, const T(mask) *seen)
+TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const IN *weights, const IN *values, int64_t value_row,
+    int64_t steps, const T(mask) *seen)
 {
     for (int64_t t = 0; t < steps; t++)
         for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++) {
-            const uint16_t *const p = values + t / 2 * value_row + 2 * x + t % 2;
-            const T(mask) weight = {(int32_t)((uint32_t)weights[t] << 16)}, value = {(int32_t)((uint32_t)*p << 16)};
-            if (!P(finite)(p, 0, 1, 1)) sum[x] += ((T(vec))weight)[0] * ((T(vec))value)[0];
+            const IN *const p = values + t / IN_PER_REAL * value_row + IN_PER_REAL * x + t % IN_PER_REAL;
+            if (!P(finite)(p, 0, 1, 1)) sum[x] += P(number)(weights[t]) * P(number)(*p);
         }
 }
-#else
-TARGET APART void P(add_seen_lanes)(int64_t lanes, REAL *sum, const REAL *weights, const REAL *values,
-    int64_t value_row,
-    int64_t steps, const T(mask) *seen)
-{
-    for (int64_t t = 0; t < steps; t++, values += value_row)
-        for (int64_t x = 0; x < lanes && seen[t / LANES][t % LANES]; x++)
-            if (!P(finite)(values + x, 0, 1, 1)) sum[x] += weights[t] * values[x];
-}
-#endif
 
-#if PAIRED
-/* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
-   in registers. a and b are pairs of bf16. `update` says how c changes:
-   - 0: c = by * sum
-   - 1: c = c + by * sum
-   - 2: c = c * factor[x] + sum
-   - 3: like 2, with compensated summation. If `factor` is NULL, it is 1. */
-#else
 /* sum[r][x] = sum over t of a[r][t] * b[t][x], for up to ROWS rows r and `vectors` vectors of lanes x. The sums stay
    in registers. `update` says how c changes:
-   - 0: c = sum
-   - 1: c = c + sum
+   - 0: c = sum, or by * sum if PAIRED
+   - 1: c = c + sum, or c + by * sum
    - 2: c = c * factor[x] + sum
    - 3: like 2, with compensated summation. If `factor` is NULL, it is 1.
    If `early` is not 0, step t prefetches row t + early of b. A step prefetches only one row, because a core can have
    few cache misses in flight. */
-#endif
 TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, const IN *a, int64_t a_row,
     int64_t a_step,
     const IN *b, int64_t b_step, REAL *c, int64_t c_row, const int update IF_PAIRED(const float by),
@@ -1048,13 +897,8 @@ TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, co
                 continue;
             }
 #endif
-#if PAIRED
-            T(store)(to, update == 0 ? sum[r][v] * by
-                : update == 1 ? T(load)(to) + sum[r][v] * by : T(load)(to) * times + sum[r][v]);
-#else
-            T(store)(to, update == 0 ? sum[r][v]
-                : update == 1 ? T(load)(to) + sum[r][v] : T(load)(to) * times + sum[r][v]);
-#endif
+            T(store)(to, update == 0 ? sum[r][v] TIMES_BY
+                : update == 1 ? T(load)(to) + sum[r][v] TIMES_BY : T(load)(to) * times + sum[r][v]);
         }
     }
 }
@@ -1310,9 +1154,6 @@ TARGET INLINE void P(dot_lane)(const int64_t rows, const int64_t lane, int64_t s
             c_row, lane);
 }
 
-#endif
-
-#if !PAIRED
 /* Like dot, but for row r, a is 0 from step `visible` + r on. These steps are left out for whole blocks of rows. */
 TARGET INLINE void P(dot_until)(const int vectors, const int64_t lanes, int64_t rows, const int tail, int64_t steps,
     const int64_t span, const REAL *a, int64_t a_row, int64_t a_step, const REAL *b, int64_t b_step, REAL *c,
@@ -2019,6 +1860,12 @@ TARGET INLINE void S(dot_bytes)(int64_t rows, int64_t columns, const int64_t ste
 
 #define TURNED_SUMS (LANES < 4 ? 2 * LANES : 8) /* registers with sums of turned rows */
 #define TURNED_LEVELS (LANES == 16 ? 4 : LANES == 8 ? 3 : LANES == 4 ? 2 : 1)
+/* Elements s … s + LANES - 1 of a row of b. `scale` has the scales of all rows. */
+#if BLOCKS
+#define ELEMENTS(row, s) S(scaled)(b + (row) * b_row, s, scale + (row) * S(scales)(steps), S(block_size)(steps))
+#else
+#define ELEMENTS(row, s) S(unscaled)(b + (row) * b_row, s)
+#endif
 
 /* c[k] = sum over t of a[t] * b[k][t] for LANES columns k and `steps` terms t. b has all LANES rows if `whole`.
    Otherwise row `last` is the last row of b. The rows of b are read in memory order, which helps the hardware
@@ -2043,8 +1890,7 @@ TARGET INLINE void S(columns)(const int whole, int64_t last, const int64_t steps
             UNROLL for (int n = 0; n < 4; n++) {
                 const int64_t row = whole ? k + n : min(k + n, last);
                 UNROLL for (int64_t s = first; s < min(first + 4 * LANES, steps); s += LANES)
-                    sum[n] += T(load)(a + s) *
-                        S(scaled)(b + row * b_row, s, scale + row * S(scales)(steps), S(block_size)(steps));
+                    sum[n] += T(load)(a + s) * ELEMENTS(row, s);
                 __asm__ volatile("" : : : "memory"); /* without it, converted rows are stored and loaded again */
             }
         UNROLL for (int n = 0; n < 4; n++) t[k + n] = sum[n];
@@ -2061,12 +1907,7 @@ TARGET INLINE void S(columns)(const int whole, int64_t last, const int64_t steps
                 S(copy_scales)(1, steps, b + (k < later ? LANES + k : 0) * b_row, b_row, next + k * S(scales)(steps));
 #endif
             for (int64_t s = first; s < min(first + PART_LANES, steps); s += LANES)
-#if BLOCKS
-                t[k] += T(load)(a + s) * S(scaled)(b + (whole ? k : min(k, last)) * b_row, s,
-                    scale + (whole ? k : min(k, last)) * S(scales)(steps), S(block_size)(steps));
-#else
-                t[k] += T(load)(a + s) * S(unscaled)(b + (whole ? k : min(k, last)) * b_row, s);
-#endif
+                t[k] += T(load)(a + s) * ELEMENTS(whole ? k : min(k, last), s);
             __asm__ volatile("" : : : "memory");
         }
 #endif
@@ -2102,13 +1943,7 @@ TARGET INLINE void S(some_columns)(const int rows, const int direct, const int64
 #endif
             T(vec) x[ABREAST];
             UNROLL for (int n = 0; n < ABREAST; n++)
-#if BLOCKS
-                x[n] = direct
-                    ? S(scaled)(b + (k + n) * b_row, s, scale + (k + n) * S(scales)(steps), S(block_size)(steps))
-                    : T(load)(wide + (k + n) * steps + s);
-#else
-                x[n] = direct ? S(unscaled)(b + (k + n) * b_row, s) : T(load)(wide + (k + n) * steps + s);
-#endif
+                x[n] = direct ? ELEMENTS(k + n, s) : T(load)(wide + (k + n) * steps + s);
             UNROLL for (int r = 0; r < rows; r++) {
                 const T(vec) y = T(load)(a + r * a_row + s);
                 UNROLL for (int n = 0; n < ABREAST; n++) sum[r][n] += x[n] * y;
@@ -2131,12 +1966,10 @@ TARGET INLINE void S(columns_of_4)(const int direct, int64_t rows, const int64_t
         UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
     }
     switch (rows) {
-        case 3: S(some_columns)(3, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
-        case 2: S(some_columns)(2, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
-        case 1: S(some_columns)(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c,
-            c_row IF_BLOCKS(scale)); break;
+#define COLUMNS(n) \
+    case n: S(some_columns)(n, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale)); break;
+        ROWS_BELOW(4, COLUMNS)
+#undef COLUMNS
     }
 }
 
@@ -2340,6 +2173,7 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
 }
 #undef TURNED_SUMS
 #undef TURNED_LEVELS
+#undef ELEMENTS
 #endif
 #if MAX_LANES
 /* Sums of rows stored in memory, times a weight for each row. stored.h includes this header. */
@@ -2380,57 +2214,49 @@ TARGET INLINE void S(scaled_weights)(int64_t rows, int64_t steps, const int64_t 
 }
 
 #endif
-#if BLOCKS && !ROOMY
-/* c[x] += sum over t of a[t][x / block] * unscaled b[t][x] for up to PART_VECTORS vectors of lanes, from x = first
-   on. Terms are rounded and added as for several rows. */
-TARGET INLINE void S(part_of_row)(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t block, REAL *c)
-{
-    T(vec) sum[PART_VECTORS];
-    UNROLL for (int v = 0; v < vectors; v++) sum[v] = (T(vec)){0};
-    for (int64_t t = 0; t < steps; t++, b += b_step)
-        UNROLL for (int v = 0; v < vectors; v++)
-            sum[v] += a[t * a_step + (first + v * LANES) / block] * S(unscaled)(b, first + v * LANES);
-    UNROLL for (int v = 0; v < vectors; v++) T(store)(c + first + v * LANES, T(load)(c + first + v * LANES) + sum[v]);
-}
-
+/* Products of one row copy scales and prefetch while they read rows, except for blocks with few registers. */
+#define IN_PASSING (!BLOCKS || ROOMY)
+#if BLOCKS && ROOMY
+#define IF_COPIED(...) , __VA_ARGS__
 #else
+#define IF_COPIED(...)
+#endif
+#if EARLY && IN_PASSING
+#define IF_FETCHING(argument) , argument
+#else
+#define IF_FETCHING(argument)
+#endif
+
 /* c[x] += sum over t of a[t] * b[t][x] for up to PART_VECTORS vectors of lanes, from x = first on. Terms are rounded
-   and
-   added as for several rows. For b with scales, one for `block` elements:
+   and added as for several rows. For b with scales, one for `block` elements:
    - a has been multiplied by them: a[t][x / block] * unscaled b[t][x]
    - the scales of the rows AT_ONCE later are copied to `next`, for `later` rows */
 TARGET INLINE void S(row)(const int vectors, int64_t first, int64_t steps, const REAL *a, int64_t a_step,
-    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block, REAL *c
-    IF_BLOCKS(const REAL *scale) IF_BLOCKS(SCALE *next, int64_t later) IF_EARLY(const STORED *ahead))
+    const STORED *b, int64_t b_step, const int64_t lanes, const int64_t block,
+    REAL *c IF_COPIED(SCALE *next, int64_t later) IF_FETCHING(const STORED *ahead))
 {
     T(vec) sum[PART_VECTORS];
     (void)lanes;
+    (void)block;
     UNROLL for (int v = 0; v < vectors; v++) sum[v] = (T(vec)){0};
-#if BLOCKS
-    (void)scale;
     for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
+#if EARLY && IN_PASSING
         if (ahead && first == 0) S(fetch)(1, lanes, ahead + t * b_step, b_step);
 #endif
+#if BLOCKS && ROOMY
         if (first == 0) /* without a branch, the sums stay in their registers. Scales of later rows are not used */
             S(copy_scales)(1, lanes, b + (t < later ? AT_ONCE * b_step : 0), b_step, next + t * S(scales)(lanes));
+#endif
+#if BLOCKS
         UNROLL for (int v = 0; v < vectors; v++)
             sum[v] += a[t * a_step + (first + v * LANES) / block] * S(unscaled)(b, first + v * LANES);
-    }
 #else
-    (void)block;
-    for (int64_t t = 0; t < steps; t++, b += b_step) {
-#if EARLY
-        if (ahead && first == 0) S(fetch)(1, lanes, ahead + t * b_step, b_step);
+        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * S(unscaled)(b, first + v * LANES);
 #endif
-        UNROLL for (int v = 0; v < vectors; v++) sum[v] += a[t * a_step] * S(widened)(b, first + v * LANES);
     }
-#endif
     UNROLL for (int v = 0; v < vectors; v++) T(store)(c + first + v * LANES, T(load)(c + first + v * LANES) + sum[v]);
 }
 
-#endif
 #if NARROW
 /* c[r][x] += sum over t of a[r][t] * b[t][x] for up to 6 rows r and up to ABREAST vectors of lanes, from x = first
    on. Rows of b have `lanes` elements. The first `ahead_rows` rows at `ahead` are prefetched.
@@ -2504,18 +2330,13 @@ TARGET INLINE void S(group)(int64_t rows, const int from, const int64_t lanes, i
     S(scaled_weights)(rows, steps, count, a, a_row, a_step, scale, weight);
 #endif
     switch (rows) {
-        case 6: S(all_lanes)(6, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 5: S(all_lanes)(5, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 4: S(all_lanes)(4, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 3: S(all_lanes)(3, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        case 2: S(all_lanes)(2, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
-        default: S(all_lanes)(1, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c,
-            c_row IF_BLOCKS(weight, count)); break;
+#define GROUP(n) \
+    case n: \
+        S(all_lanes)(n, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c, \
+            c_row IF_BLOCKS(weight, count)); \
+        break;
+        ROWS_BELOW(7, GROUP)
+#undef GROUP
     }
 }
 
@@ -2538,8 +2359,6 @@ TARGET INLINE void S(groups)(int64_t rows, const int64_t lanes, int64_t steps, c
     }
 }
 
-#endif
-#if NARROW
 /* Like groups, for all rows of b, but only ABREAST vectors of lanes, from x = first on. Many rows of c do not fit in
    the
    first cache, but these lanes of them do. */
@@ -2659,18 +2478,17 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
                     copy + asked * S(scales)(lanes));
                 asked = ask;
                 if (x + PART_LANES <= lanes)
-                    S(part_of_row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, block, c);
+                    S(row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block, c);
                 else
-                    S(part_of_row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, block,
-                        c);
+                    S(row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block, c);
             }
 #else
             for (; x + PART_LANES <= lanes; x += PART_LANES)
                 S(row)(PART_VECTORS, x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(early ? ahead : NULL));
+                    c IF_COPIED(copy, later) IF_FETCHING(early ? ahead : NULL));
             if (lanes % PART_LANES)
                 S(row)((int)(lanes % PART_LANES / LANES), x, some, factor_of_row, step, b, b_step, lanes, block,
-                    c IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(early ? ahead : NULL));
+                    c IF_COPIED(copy, later) IF_FETCHING(early ? ahead : NULL));
 #endif
             continue;
         }
@@ -2716,6 +2534,8 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
     }
 }
 #undef MANY
+#undef IF_COPIED
+#undef IF_FETCHING
 #endif
 
 #undef S
@@ -2738,10 +2558,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 #undef PAGED
 #undef STORED
 #undef NARROW
-#undef BLOCKS
-#undef HALF_SCALE
 #undef SCALE
-#undef SCALE_BYTES
 #undef SCALES_OF
 #undef SCALES
 #undef IF_BLOCKS
@@ -2753,8 +2570,6 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 #undef DISTANCE
 #undef SEVERAL
 #undef PART_VECTORS
-#undef PART_LANES
-#undef ABREAST
 
 /* The functions for the products below. Each calls dot or a similar function with constants. */
 TARGET APART void T(dot0)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
@@ -2982,7 +2797,7 @@ TARGET static void T(softmax_rows)(const struct call *call, int64_t task, unsign
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_few_begin)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_few_begin)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -2996,7 +2811,7 @@ TARGET APART void T(softmax_few_begin)(const struct call *call, int64_t task, co
         call->sharing * members * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const int64_t q_head = call->array[ARRAY_q].strides.head;
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
+    float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 64] */
     /* query_turned = q * 23.08312f */
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
@@ -3008,17 +2823,17 @@ TARGET APART void T(softmax_few_begin)(const struct call *call, int64_t task, co
 }
 
 /* Initialises the states: they contain no keys yet. */
-TARGET APART void T(softmax_few_begin_2)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_few_begin_2)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
     /* carried_max = -FLT_MAX; carried_sum = 0.0f; carried_sum_compensation = 0.0f */
     for (int64_t r = r0; r < r1; r += LANES) {
         T(store)(carried_max + r, T(splat)(-FLT_MAX));
@@ -3037,14 +2852,15 @@ TARGET APART void T(softmax_few_begin_2)(const struct call *call, int64_t task, 
 }
 
 /* Sums the keys of a chunk, from zero, into its slot. */
-TARGET APART void T(softmax_few_keys)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(softmax_few_keys)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
-    const int64_t chunk0 = part->chunk0;
+    const int64_t chunk0 = share->chunk0;
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
@@ -3054,12 +2870,12 @@ TARGET APART void T(softmax_few_keys)(const struct call *call, int64_t task, con
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    float *const score = (float *)(void *)(part->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const query_turned = (float *)(void *)(part->shared + 0); /* [r: 64, d: 64] */
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(part->work + 36864); /* [r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
+    float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 64] */
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 4224 + r, T(splat)(-FLT_MAX));
@@ -3166,23 +2982,24 @@ TARGET APART void T(softmax_few_keys)(const struct call *call, int64_t task, con
 }
 
 /* Folds the slots of the current chunks, in order, for some elements of the states. */
-TARGET APART void T(softmax_few_fold)(const struct call *call, int64_t task, const struct part *part, int64_t iteration)
+TARGET APART void T(softmax_few_fold)(const struct call *call, int64_t task, const struct share *share,
+    int64_t iteration)
 {
     (void)task;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
-    const int64_t chunk0 = part->chunk0;
-    const int64_t chunk1 = part->chunk1;
-    float *const state_max = (float *)(void *)(part->slots + 0); /* [chunk, r: 64] */
-    float *const state_sum = (float *)(void *)(part->slots + 256); /* [chunk, r: 64] */
-    float *const state = (float *)(void *)(part->slots + 512); /* [chunk, r: 64, e: 64] */
-    float *const carried_max = (float *)(void *)(part->shared + 16384); /* [r: 64] */
-    float *const carried_factor = (float *)(void *)(part->work + 0); /* [r: 64] */
-    float *const slot_factor = (float *)(void *)(part->work + 256); /* [r: 64] */
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried_sum_compensation = (float *)(void *)(part->shared + 33280); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const carried_compensation = (float *)(void *)(part->shared + 33536); /* [r: 64, e: 64] */
+    const int64_t chunk0 = share->chunk0;
+    const int64_t chunk1 = share->chunk1;
+    float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
+    float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
+    float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
+    float *const carried_max = (float *)(void *)(share->shared + 16384); /* [r: 64] */
+    float *const carried_factor = (float *)(void *)(share->work + 0); /* [r: 64] */
+    float *const slot_factor = (float *)(void *)(share->work + 256); /* [r: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried_sum_compensation = (float *)(void *)(share->shared + 33280); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const carried_compensation = (float *)(void *)(share->shared + 33536); /* [r: 64, e: 64] */
     for (int64_t chunk = chunk0; chunk < chunk1; chunk++) {
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
@@ -3221,7 +3038,7 @@ TARGET APART void T(softmax_few_fold)(const struct call *call, int64_t task, con
 }
 
 /* Processes a tile of queries: reads the states. */
-TARGET APART void T(softmax_few_queries)(const struct call *call, int64_t task, const struct part *part,
+TARGET APART void T(softmax_few_queries)(const struct call *call, int64_t task, const struct share *share,
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -3231,9 +3048,9 @@ TARGET APART void T(softmax_few_queries)(const struct call *call, int64_t task, 
     const int64_t r0 = iteration * 16, r1 = min(r0 + 16, rows);
     const int64_t g = task % kv_heads;
     const int64_t b = task / kv_heads;
-    float *const carried_sum = (float *)(void *)(part->shared + 16640); /* [r: 64] */
-    float *const carried = (float *)(void *)(part->shared + 16896); /* [r: 64, e: 64] */
-    float *const result = (float *)(void *)(part->work + 0); /* [r: 64, e: 64] */
+    float *const carried_sum = (float *)(void *)(share->shared + 16640); /* [r: 64] */
+    float *const carried = (float *)(void *)(share->shared + 16896); /* [r: 64, e: 64] */
+    float *const result = (float *)(void *)(share->work + 0); /* [r: 64, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
@@ -3254,39 +3071,40 @@ TARGET APART void T(softmax_few_queries)(const struct call *call, int64_t task, 
             out[r / n_q * out_head + r % n_q * out_row + e] = result[r * 64 + e];
 }
 
-/* Computes head number `task`. Each thread on the head calls this with its share, `part`. */
-TARGET static void T(softmax_few)(const struct call *call, int64_t task, struct part *part)
+/* Computes head number `task`. Each thread on the head calls this with `share`. */
+TARGET static void T(softmax_few)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunks = n_k > 0 ? (n_k - 1) / 1024 + 1 : 1;
-    for (int64_t iteration = part->number; iteration < ((rows + 63) / 64); iteration += part->threads)
-        T(softmax_few_begin)(call, task, part, iteration);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_few_begin_2)(call, task, part, iteration);
-    synchronise(part);
+    for (int64_t iteration = share->number; iteration < ((rows + 63) / 64); iteration += share->threads)
+        T(softmax_few_begin)(call, task, share, iteration);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_few_begin_2)(call, task, share, iteration);
+    synchronise(share);
     const int64_t first = 0;
-    const int64_t length = segment_length(part, chunks - first);
-    for (int64_t segment = part->number; first + segment * length < chunks; segment += part->threads) {
-        part->chunk0 = first + segment * length;
-        part->chunk1 = min(part->chunk0 + length, chunks);
-        for (int64_t iteration = part->chunk0; iteration < part->chunk1; iteration++)
-            T(softmax_few_keys)(call, task, part, iteration);
+    const int64_t length = segment_length(share, chunks - first);
+    for (int64_t segment = share->number; first + segment * length < chunks; segment += share->threads) {
+        share->chunk0 = first + segment * length;
+        share->chunk1 = min(share->chunk0 + length, chunks);
+        for (int64_t iteration = share->chunk0; iteration < share->chunk1; iteration++)
+            T(softmax_few_keys)(call, task, share, iteration);
         for (int64_t group = 0; group < 16; group++) {
-            await_segment(part, group, segment);
+            await_segment(share, group, segment);
             const int64_t end = (group + 1) * ((rows + 15) / 16) / 16;
             for (int64_t iteration = group * ((rows + 15) / 16) / 16; iteration < end; iteration++)
-                T(softmax_few_fold)(call, task, part, iteration);
-            pass_segment(part, group, segment);
+                T(softmax_few_fold)(call, task, share, iteration);
+            pass_segment(share, group, segment);
         }
     }
-    part->segments += (max(chunks - first, 0) + length - 1) / length;
-    synchronise(part);
-    for (int64_t iteration = part->number; iteration < ((rows + 15) / 16); iteration += part->threads)
-        T(softmax_few_queries)(call, task, part, iteration);
-    synchronise(part);
+    share->segments += (max(chunks - first, 0) + length - 1) / length;
+    synchronise(share);
+    for (int64_t iteration = share->number; iteration < ((rows + 15) / 16); iteration += share->threads)
+        T(softmax_few_queries)(call, task, share, iteration);
+    synchronise(share);
 }
-/* Forgets the names of a target, so that those of the next can be defined (target.h). */
+/* Forgets the names of a target, so that those of the next can be defined (target.h). Other long names of the headers
+   mean the same for all targets of a kernel. */
 #undef T
 #undef OF
 #undef TARGET
@@ -3312,41 +3130,15 @@ TARGET static void T(softmax_few)(const struct call *call, int64_t task, struct 
 #undef DECAYED_KEYS
 #undef UNIT_DEPTH
 #undef PAIRED
-#undef REAL
-#undef BITS
-#undef MAGNITUDE
-#undef F
-#undef NARROWED
-#undef BYTES
-#undef WIDE
-#undef ROOMY
-#undef FETCHED
-#undef TALL
-#undef SOME
 #undef IF_COMPENSATED
-#undef SIGN_SHIFT
-#undef MAGIC
 #undef EXP2_MIN
-#undef EXP2_MAX
-#undef EXP_MAX
-#undef LOG2E
-#undef LN2_HIGH
-#undef LN2_LOW
+#undef NOT_LESS
+#undef REMAINDER
+#undef SCALED
+#undef ROOT
+#undef F
 #undef P
 #undef IN
-#undef IN_PER_REAL
-#undef WORD
-#undef WORD_MAX
-#undef WORD_CARRY
-#undef WORDS
-#undef ROOM
-#undef ANY_DOT
-#undef IF_PAIRED
-#undef IF_FETCHED
-#undef DECAY_TERMS
-#undef DECAY_BLOCK
-#undef DECAY_HALF
-#undef DECAY_ELEMENTS
 #else
 #ifdef __cplusplus
 #error "softmax.c is C, not C++: compile it with a C compiler"
@@ -3369,6 +3161,8 @@ extern int softmax_is_gnu_c;
 #define ATTNRT_TYPES 20
 #include <stddef.h>
 #include <stdint.h>
+
+/* ---- a call of a kernel: its errors, threads, pages, and its problem ---- */
 
 /* Return values of kernels; 0 is success. */
 enum attn_error {
@@ -3520,6 +3314,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     const double *query_decay;
     double *query_decay_gradients, *key_decay_gradients;
 };
+/* ---- the description of a kernel: its types, parameters and functions ---- */
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
    [masks, strips, tiles of a strip]. A strip has ATTN_TILE_ROWS rows of a mask, or its last rows. A tile has
@@ -3785,7 +3580,8 @@ struct attn_draw {
     int64_t *list; /* [last - first + 1, count + 1]: for each a, the number of drawn numbers, then the drawn numbers
                       in ascending order */
 };
-#define ATTN_NORMS (UINT64_C(1) << 63) /* where the norms of attn_orthogonal_f64 begin in its stream */
+/* where the norms of attn_orthogonal_f64 begin in its stream */
+#define ATTN_NORMS (UINT64_C(1) << 63)
 #endif /* ATTNRT_ARGUMENTS */
 /* Reads the description of a kernel: sizes of types, shapes of parameters. */
 /* Small functions that emitted loops and the library around them use. */
@@ -3919,37 +3715,42 @@ ATTN_API int attn_param_learned(const struct attn_param *p)
 /* The limit for the number of elements. Elements have at most 8 bytes, so sizes in bytes do not overflow. */
 static const int64_t most_elements = INT64_MAX / 8;
 
+/* Returns whether a * b is at most `most`. Division would take most of the time of a short call. */
+static bool is_at_most(int64_t a, int64_t b, int64_t most, int64_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product) && *product <= most;
+}
+
 static bool product_fits(int64_t a, int64_t b, int64_t c, int64_t d)
 {
     const int64_t factor[4] = {a, b, c, d};
     int64_t product = 1;
     /* Extents of 0 are skipped, because strides are products of the other extents and must not overflow. */
-    for (int k = 0; k < 4; k++) {
-        if (factor[k] == 0) continue;
-        if (product > most_elements / factor[k]) return false;
-        product *= factor[k];
-    }
+    for (int k = 0; k < 4; k++)
+        if (factor[k] != 0 && !is_at_most(product, factor[k], most_elements, &product)) return false;
     return true;
 }
 
-/* Returns true if the offset of the last element does not overflow. */
+/* Returns whether the offset of every element of an array with these strides fits. */
 static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim)
 {
     const int64_t count[3] = {batch, heads, rows}, stride[3] = {s->batch, s->head, s->row};
-    int64_t left = most_elements - dim;
+    int64_t left = most_elements - dim, extent;
     for (int k = 0; k < 3; k++) {
         if (count[k] < 2) continue;
-        if (stride[k] > left / (count[k] - 1)) return false;
-        left -= stride[k] * (count[k] - 1);
+        if (!is_at_most(stride[k], count[k] - 1, left, &extent)) return false;
+        left -= extent;
     }
     return true;
 }
 
-static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written)
+/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. */
+static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
+                         bool all_fit)
 {
-    if (s->batch < 0 || s->head < 0 || s->row < 0) return ATTN_EPROBLEM;
-    if (!product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
-    if (s->batch == 0 && s->head == 0 && s->row == 0) {
+    if ((s->batch | s->head | s->row) < 0) return ATTN_EPROBLEM;
+    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
+    if ((s->batch | s->head | s->row) == 0) {
         s->row = dim;
         s->head = rows * dim;
         s->batch = heads * rows * dim;
@@ -3971,26 +3772,32 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
                                        int64_t key_row, int64_t value_row, struct attn_problem *filled)
 {
     if (!problem || head_dim < 1 || value_dim < 1) return ATTN_EPROBLEM;
-    struct attn_problem p = *problem;
-    if (p.batch < 0 || p.heads < 0 || p.kv_heads < 0 || p.n_q < 0 || p.n_k < 0 || p.threads < 0) return ATTN_EPROBLEM;
-    if (p.heads > 0 && (p.kv_heads == 0 || p.heads % p.kv_heads != 0)) return ATTN_EPROBLEM;
-    if (p.key_heads < 0 || (p.key_heads > 0 && (p.heads != p.kv_heads || p.heads % p.key_heads != 0)))
+    struct attn_problem own, *const p = filled && filled != problem ? filled : &own;
+    *p = *problem;
+    if (p->batch < 0 || p->heads < 0 || p->kv_heads < 0 || p->n_q < 0 || p->n_k < 0 || p->threads < 0)
         return ATTN_EPROBLEM;
-    const int64_t of_q = p.key_heads ? p.key_heads : p.heads, of_k = p.key_heads ? p.key_heads : p.kv_heads;
+    if (p->heads > 0 && (p->kv_heads == 0 || p->heads % p->kv_heads != 0)) return ATTN_EPROBLEM;
+    if (p->key_heads < 0 || (p->key_heads > 0 && (p->heads != p->kv_heads || p->heads % p->key_heads != 0)))
+        return ATTN_EPROBLEM;
+    const int64_t of_q = p->key_heads ? p->key_heads : p->heads, of_k = p->key_heads ? p->key_heads : p->kv_heads;
     const struct {
         struct attn_strides *strides;
         int64_t heads, rows, dim;
         bool written;
     } array[] = {
-        {&p.q, of_q, p.n_q, head_dim, false},        {&p.k, of_k, p.n_k, key_row, false},
-        {&p.v, p.kv_heads, p.n_k, value_row, false}, {&p.out, p.heads, p.n_q, value_dim, true},
-        {&p.dout, p.heads, p.n_q, value_dim, false}, {&p.dq, of_q, p.n_q, head_dim, true},
-        {&p.dk, of_k, p.n_k, head_dim, true},        {&p.dv, p.kv_heads, p.n_k, value_dim, true},
+        {&p->q, of_q, p->n_q, head_dim, false},         {&p->k, of_k, p->n_k, key_row, false},
+        {&p->v, p->kv_heads, p->n_k, value_row, false}, {&p->out, p->heads, p->n_q, value_dim, true},
+        {&p->dout, p->heads, p->n_q, value_dim, false}, {&p->dq, of_q, p->n_q, head_dim, true},
+        {&p->dk, of_k, p->n_k, head_dim, true},         {&p->dv, p->kv_heads, p->n_k, value_dim, true},
     };
-    int error = strides_check(&p.statistics_at, p.batch, p.heads, p.n_q, 1, p.statistics != NULL);
+    /* one check for all arrays, because most problems are small */
+    const bool all_fit = product_fits(p->batch, max(max(p->heads, p->kv_heads), p->key_heads), max(p->n_q, p->n_k),
+                                      max(max(head_dim, value_dim), max(key_row, value_row)));
+    int error = strides_check(&p->statistics_at, p->batch, p->heads, p->n_q, 1, p->statistics != NULL, all_fit);
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p.batch, array[a].heads, array[a].rows, array[a].dim, array[a].written);
-    if (!error && filled) *filled = p;
+        error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
+                              all_fit);
+    if (!error && filled == problem) *filled = own;
     return error;
 }
 
@@ -4314,75 +4121,81 @@ static inline int find_x86_64_level(void)
     return 4;
 }
 
+/* Returns whether Linux lets this process use tile registers, which it does only after this request. */
+static inline bool may_use_tiles(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
+    long result = ARCH_PRCTL;
+    __asm__ volatile("syscall"
+                     : "+a"(result)
+                     : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
+                     : "rcx", "r11", "memory");
+    return result == 0;
+#else
+    return false;
+#endif
+}
+
+enum processor_feature {
+    PROCESSOR_LEVEL,
+    PROCESSOR_BF16_PAIRS,
+    PROCESSOR_BYTE_PRODUCTS,
+    PROCESSOR_OF_INTEL,
+    PROCESSOR_TILES,
+    PROCESSOR_FEATURES
+};
+
+static inline int find_feature(enum processor_feature feature)
+{
+    const unsigned BF16_PAIRS = 1U << 5, VNNI = 1U << 11, TILES_OF_BF16 = 1U << 24 | 1U << 22; /* eax, ecx and edx */
+    const struct cpuid_words vendor = cpuid_of(0, 0);
+    switch (feature) {
+    case PROCESSOR_LEVEL: return find_x86_64_level();
+    case PROCESSOR_BF16_PAIRS:
+        return find_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, BF16_PAIRS);
+    case PROCESSOR_BYTE_PRODUCTS: return find_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, VNNI);
+    case PROCESSOR_OF_INTEL: /* "GenuineIntel" */
+        return vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
+    default: return has_bits(cpuid_of(7, 0).d, TILES_OF_BF16) && may_use_tiles();
+    }
+}
+
+/* Returns what the first call has found, because cpuid takes microseconds in a virtual machine. */
+static inline int processor_has(enum processor_feature feature)
+{
+    static int known[PROCESSOR_FEATURES]; /* 0 before the first call, then 1 + the answer */
+    int answer = __atomic_load_n(&known[feature], __ATOMIC_RELAXED) - 1;
+    if (answer < 0) {
+        answer = find_feature(feature);
+        __atomic_store_n(&known[feature], answer + 1, __ATOMIC_RELAXED);
+    }
+    return answer;
+}
+
 ATTN_API int attn_x86_64_level(void)
 {
-    static int known; /* the level, or 0 before the first call; cpuid takes microseconds in a virtual machine */
-    int level = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!level) {
-        level = find_x86_64_level();
-        __atomic_store_n(&known, level, __ATOMIC_RELAXED);
-    }
-    return level;
+    return processor_has(PROCESSOR_LEVEL);
 }
 
 ATTN_API int attn_avx512_bf16(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_BF16 = 1U << 5; /* a bit of eax in cpuid leaf 7, subleaf 1 */
-        answer = attn_x86_64_level() >= 4 && cpuid_of(7, 0).a >= 1 && has_bits(cpuid_of(7, 1).a, AVX512_BF16);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_BF16_PAIRS);
 }
 
 ATTN_API int attn_avx512_vnni(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const unsigned AVX512_VNNI = 1U << 11; /* a bit of ecx in cpuid leaf 7 */
-        answer = attn_x86_64_level() >= 4 && has_bits(cpuid_of(7, 0).c, AVX512_VNNI);
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_BYTE_PRODUCTS);
 }
 
 ATTN_API int attn_is_intel(void)
 {
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer < 0) {
-        const struct cpuid_words vendor = cpuid_of(0, 0);
-        /* the vendor is "GenuineIntel" */
-        answer = vendor.b == 0x756e6547 && vendor.d == 0x49656e69 && vendor.c == 0x6c65746e;
-        __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    }
-    return answer;
+    return processor_has(PROCESSOR_OF_INTEL);
 }
 
 ATTN_API int attn_tiles(void)
 {
-#if defined(__x86_64__) && defined(__linux__)
-    enum { ARCH_PRCTL = 158, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18, TILES = 1 << 24, BF16 = 1 << 22 };
-    static int known; /* 0 before the first call, then 1 + the answer */
-    int answer = __atomic_load_n(&known, __ATOMIC_RELAXED) - 1;
-    if (answer >= 0) return answer;
-    answer = has_bits(cpuid_of(7, 0).d, TILES | BF16);
-    if (answer) { /* Linux lets a process use tile registers only after this request */
-        long result = ARCH_PRCTL;
-        __asm__ volatile("syscall"
-                         : "+a"(result)
-                         : "D"((long)REQUEST_PERMISSION), "S"((long)TILE_DATA)
-                         : "rcx", "r11", "memory");
-        answer = result == 0;
-    }
-    __atomic_store_n(&known, answer + 1, __ATOMIC_RELAXED);
-    return answer;
-#else
-    return 0;
-#endif
+    return processor_has(PROCESSOR_TILES);
 }
 /* Tables of the tiles of masks. With a table, a kernel finds the tiles that a mask hides, without reading the mask. */
 
@@ -4458,39 +4271,21 @@ ATTN_API void attn_tiles_of_strip(const uint8_t *mask, int64_t rows, int64_t col
     }
 }
 
-/* These functions return the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
-static uint8_t row_of_16_bits(const uint16_t *x, uint16_t hidden, int64_t columns, int64_t column)
-{
-    uint16_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint16_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
+/* Returns the byte of a row of a tile, of numbers given by their bits. `hidden` has the bits of -inf. */
+#define ROW_OF_BITS(name, bits) \
+    static uint8_t name(const bits *x, bits hidden, int64_t columns, int64_t column) \
+    { \
+        bits some = 0, some_not = 0; \
+        for (int64_t k = 0; k < columns; k++) { \
+            const bits hides = x[k * column] == hidden; \
+            some |= hides ^ 1; \
+            some_not |= hides; \
+        } \
+        return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0)); \
     }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_32_bits(const uint32_t *x, uint32_t hidden, int64_t columns, int64_t column)
-{
-    uint32_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint32_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
-
-static uint8_t row_of_64_bits(const uint64_t *x, uint64_t hidden, int64_t columns, int64_t column)
-{
-    uint64_t some = 0, some_not = 0;
-    for (int64_t k = 0; k < columns; k++) {
-        const uint64_t hides = x[k * column] == hidden;
-        some |= hides ^ 1;
-        some_not |= hides;
-    }
-    return (uint8_t)((some ? ATTN_TILE_SOME : 0) | (some_not ? ATTN_TILE_SOME_NOT : 0));
-}
+ROW_OF_BITS(row_of_16_bits, uint16_t)
+ROW_OF_BITS(row_of_32_bits, uint32_t)
+ROW_OF_BITS(row_of_64_bits, uint64_t)
 
 ATTN_API void attn_tiles_of_reals(enum attn_dtype dtype, const void *reals, int64_t at, int64_t rows, int64_t columns,
                                   int64_t row, int64_t column, uint8_t *tile)
@@ -4691,6 +4486,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
     const void *params;            /* the caller's struct NAME_params */
     int64_t sharing;               /* the number of heads of v and out that share a head of q and of k */
     int asked;                     /* with a state: the caller wants the rows of out */
+    int wrong;                     /* the faults of arguments, for check_arguments */
     struct mask_tiles *mask_tiles; /* the tables of the kernel's masks */
     unsigned char *kept;           /* the sums of all heads in the caller's state, or NULL */
     /* start: the position of the sequence's first token, or `length` if the call begins the sums; summed: the sums
@@ -4749,7 +4545,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
    - Each group counts its segments in its own cache line of NUMBERS_OF_LINE numbers. */
 enum { NUMBERS_OF_LINE = 8, FOLD_GROUPS = 16 };
 
-struct part {
+struct share {
     int64_t number, threads; /* number: the thread's number; threads: the number of threads on the head */
     /* chunk0, chunk1: the thread's segment is chunks chunk0 to chunk1 - 1; window: slots of a thread */
     int64_t chunk0, chunk1, window;
@@ -4786,7 +4582,8 @@ struct program {
     int64_t few_rows; /* FORM_FEW: the most queries of all heads that share keys */
     int64_t lanes;    /* FORM_FEW: if it is not 0, the lanes of a vector, with which few_pay counts */
     void (*rows)(const struct call *, int64_t, unsigned char *); /* computes a task on one thread */
-    void (*head)(const struct call *, int64_t, struct part *); /* computes a head on one or more threads; may be NULL */
+    void (*head)(const struct call *, int64_t, struct share *); /* computes a head on one or more threads;
+        may be NULL */
     int64_t tile; /* queries of a task; 0: all queries of a key/value head; -1: all queries of a query head */
     size_t own;   /* bytes of workspace for each thread */
     int in_keys;  /* no query may be after the last key */
@@ -4821,7 +4618,7 @@ struct program {
     /* common: sums keys that several sequences share, for a key/value head and at most common_rows rows of these
        sequences; may be NULL. common_chunk: the keys of a chunk. common_row: bytes of a row in `call.common`.
        common_range: gives the keys that all rows of a sequence see; NULL if these are all keys before the rows */
-    void (*common)(const struct call *, int64_t, struct part *);
+    void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
     int64_t chunk;                                               /* keys that are added to a state at a time */
@@ -5014,29 +4811,29 @@ INLINE void pass_turn(const struct call *call, int64_t task, int64_t position)
 
 /* Returns the number of chunks in a segment, at most `window`. All threads get equally many chunks, in as few
    segments as possible. */
-INLINE int64_t segment_length(const struct part *part, int64_t chunks)
+INLINE int64_t segment_length(const struct share *share, int64_t chunks)
 {
-    const int64_t each = (max(chunks, 1) + part->threads - 1) / part->threads,
-                  rounds = (each + part->window - 1) / part->window;
+    const int64_t each = (max(chunks, 1) + share->threads - 1) / share->threads,
+                  rounds = (each + share->window - 1) / share->window;
     return (each + rounds - 1) / rounds;
 }
 
 /* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
    announces that `segment` is added. */
-INLINE void await_segment(const struct part *part, int64_t group, int64_t segment)
+INLINE void await_segment(const struct share *share, int64_t group, int64_t segment)
 {
-    if (part->threads > 1) await_number(part->folded + group * NUMBERS_OF_LINE, part->segments + segment);
+    if (share->threads > 1) await_number(share->folded + group * NUMBERS_OF_LINE, share->segments + segment);
 }
-INLINE void pass_segment(const struct part *part, int64_t group, int64_t segment)
+INLINE void pass_segment(const struct share *share, int64_t group, int64_t segment)
 {
-    if (part->threads > 1)
-        __atomic_store_n(part->folded + group * NUMBERS_OF_LINE, part->segments + segment + 1, __ATOMIC_RELEASE);
+    if (share->threads > 1)
+        __atomic_store_n(share->folded + group * NUMBERS_OF_LINE, share->segments + segment + 1, __ATOMIC_RELEASE);
 }
 
 /* Waits for all threads on the head. */
-INLINE void synchronise(const struct part *part)
+INLINE void synchronise(const struct share *share)
 {
-    if (part->threads > 1) part->barrier();
+    if (share->threads > 1) share->barrier();
 }
 
 /* Returns where the caller has the outer sums of a task, or NULL. */
@@ -5105,10 +4902,15 @@ ATTN_API void attn_call_copy(struct call *to, const struct call *from);
    places become NULL. `given`: keys and values have the kernel's types of storage. Returns 0 or an error. */
 ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, const struct attn_problem *problem,
                              const void *params, const void *const *argument, enum array_entry entry, int given);
-/* Returns whether an argument that the entry needs for its queries, or for its keys, is NULL. */
-ATTN_API int attn_call_misses(const struct call *call, enum array_entry entry, enum array_rows rows);
-/* Returns whether an output begins where another argument begins. */
-ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry entry);
+/* Returns ATTN_EPOINTER if an argument that the call needs for its queries, or for its keys, is NULL, or if an output
+   begins where another argument begins. `queries` and `keys`: the call has some. */
+enum { SHARES_MEMORY = 1 << 8 }; /* call->wrong also has 1 << enum array_rows for arguments that are NULL */
+INLINE int check_arguments(const struct call *call, int queries, int keys)
+{
+    return call->wrong & (SHARES_MEMORY | (queries ? 1 << ROWS_OF_QUERIES : 0) | (keys ? 1 << ROWS_OF_KEYS : 0))
+               ? ATTN_EPOINTER
+               : 0;
+}
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
 ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
@@ -5189,7 +4991,9 @@ ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct 
 ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
-ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes);
+ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
+    unsigned char *work,
+                                        size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
    tables of tiles, corrected values. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
@@ -5280,17 +5084,39 @@ static struct attn_strides strides_of_output(const struct attn_problem *p, struc
     return any ? given : (struct attn_strides){p->heads * p->n_q, p->n_q, 1};
 }
 
+/* Arguments of a call that are not NULL. */
+struct arguments {
+    const void *at[MAX_ARRAYS];
+    int written[MAX_ARRAYS], count;
+};
+
+/* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
+static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
+{
+    const int writes = access > ACCESS_READ;
+    int wrong = 0;
+    if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
+    for (int n = 0; n < earlier->count; n++)
+        if (earlier->at[n] == at && (writes || earlier->written[n])) wrong = SHARES_MEMORY;
+    earlier->at[earlier->count] = at;
+    earlier->written[earlier->count++] = writes;
+    return wrong;
+}
+
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
+    struct arguments arguments;
+    arguments.count = 0;
     for (int k = 0; k < call->kernel->arrays; k++) {
         const struct array *const a = &call->kernel->array[k];
         struct place *const to = &call->array[k];
         to->at = NULL;
         if (a->access[entry] == ACCESS_NONE) continue;
-        if (a->origin == FROM_ARGUMENT && argument)
+        if (a->origin == FROM_ARGUMENT && argument) {
             to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-        else if (a->origin == FROM_PROBLEM)
+            call->wrong |= fault_of(a, a->access[entry], to->at, &arguments);
+        } else if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
         else if (a->origin == FROM_ARRAY && a->access[entry] == ACCESS_READ)
             to->at = call->array[a->of].at;
@@ -5318,31 +5144,6 @@ ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, con
     return 0;
 }
 
-ATTN_API int attn_call_misses(const struct call *call, enum array_entry entry, enum array_rows rows)
-{
-    int missing = 0;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        const struct array *const a = &call->kernel->array[k];
-        const enum array_access access = a->access[entry];
-        if (a->origin == FROM_ARGUMENT && a->rows == rows && (access == ACCESS_READ || access == ACCESS_WRITTEN))
-            missing |= !call->array[k].at;
-    }
-    return missing;
-}
-
-ATTN_API int attn_call_shares_arrays(const struct call *call, enum array_entry entry)
-{
-    const struct array *const all = call->kernel->array;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        if (all[k].origin != FROM_ARGUMENT || all[k].access[entry] <= ACCESS_READ || !call->array[k].at) continue;
-        for (int n = 0; n < call->kernel->arrays; n++)
-            if (n != k && all[n].origin == FROM_ARGUMENT && all[n].access[entry] != ACCESS_NONE &&
-                call->array[n].at == call->array[k].at)
-                return 1;
-    }
-    return 0;
-}
-
 /* Fills in the strides `to` of an array of these sizes. `given` are the caller's strides. If they are all 0 or
    `given` is NULL, the array is contiguous. Returns an error if
    - a stride is negative,
@@ -5360,11 +5161,12 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
         int64_t stride = contiguous;
         if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
         if (stride < 0) return ATTN_EPROBLEM;
-        if (size[k] > 1 && stride > (most - last) / (size[k] - 1)) return ATTN_ESIZE;
-        if (size[k] > 1) last += stride * (size[k] - 1);
-        if (size[k] > 1 && contiguous > most / size[k]) return ATTN_ESIZE;
-        if (size[k] > 1) contiguous *= size[k];
         to[k] = stride;
+        if (size[k] < 2) continue;
+        int64_t extent;
+        if (__builtin_mul_overflow(stride, size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+        if (__builtin_mul_overflow(contiguous, size[k], &contiguous) || contiguous > most) return ATTN_ESIZE;
+        last += extent;
     }
     return 0;
 }
@@ -5641,7 +5443,7 @@ static int compute_first(struct call *call, const struct program *program, unsig
         if (!attn_call_runs(terms)) return ATTN_EMACHINE;
         if (!program->own_sums) {
             attn_call_set_prefix_sums(call, memory);
-            const int error = attn_call_make_prefix_sums(call, threads, work, attn_call_bytes_a_thread(terms));
+            const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
             if (error) return error;
             memory += attn_call_prefix_bytes(kernel, &call->p);
         }
@@ -5676,11 +5478,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (error) return error;
     if (attn_call_too_long(kernel, &call.p)) return ATTN_ELENGTH;
     if (call.p.batch == 0 || call.p.heads == 0 || (adds ? call.p.n_k == 0 : call.p.n_q == 0)) return 0;
-    if ((!adds && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_QUERIES)) ||
-        (call.p.n_k > 0 && attn_call_misses(&call, ENTRY_FORWARD, ROWS_OF_KEYS)))
-        return ATTN_EPOINTER;
-    if (attn_call_shares_arrays(&call, ENTRY_FORWARD)) return ATTN_EPOINTER;
-    error = attn_call_take_params(&call);
+    error = check_arguments(&call, !adds, call.p.n_k > 0);
+    if (!error) error = attn_call_take_params(&call);
     if (error) return error;
     unsigned char *const sums = kernel->key_sums ? (unsigned char *)problem->earlier_sums : NULL;
     const struct program *const program = sums ? program_of_sums(kernel)
@@ -5746,24 +5545,27 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
     return rows != MANY_HEADS && rows <= p->few_rows && (p->lanes == 0 || few_pay(n_q, n_k, p->lanes));
 }
 
-/* Returns the first target that this machine runs and that has programs for the role, or NULL. */
-static const struct target *target_here(const struct kernel *kernel, enum program_role role)
+/* Returns the first program for the role, of the first target that this machine runs and that has such a program. Sets
+ *end to the end of its programs. Returns `*end` if there is none. */
+static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
+                                           const struct program **end)
 {
-    for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++)
-        for (int k = 0; k < t->programs; k++)
-            if (t->program[k].role == role && (!t->runs || t->runs())) return t;
-    return NULL;
+    for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
+        const struct program *p = t->program;
+        *end = p + t->programs;
+        while (p < *end && p->role != role) p++;
+        if (p < *end && (!t->runs || t->runs())) return p;
+    }
+    return *end;
 }
 
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q)
 {
     static const struct program none = {.tile = 1};
-    const struct target *const t = target_here(kernel, role);
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    const struct program *end = NULL;
+    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
         if (p->role == role && p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
-    }
     return &none;
 }
 
@@ -5784,13 +5586,11 @@ ATTN_API size_t attn_call_bytes_a_thread(const struct program *program)
 
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel, role);
+    const struct program *end = NULL;
     size_t bytes = 0;
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
         if (p->role == role && p->from <= max(n_k, 0) && attn_call_bytes_a_thread(p) > bytes)
             bytes = attn_call_bytes_a_thread(p);
-    }
     return bytes;
 }
 
@@ -5820,17 +5620,14 @@ ATTN_API void attn_call_heads_as_queries(struct call *call)
 
 ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 {
-    const struct target *const t = target_here(kernel, RUN_FORWARD);
+    const struct program *end = NULL;
     int64_t next = INT64_MAX;
-    for (int k = 0; t && k < t->programs; k++) {
-        const struct program *const p = &t->program[k];
+    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end; p++)
         if (p->role == RUN_FORWARD && p->from > n_k) next = min(next, p->from);
-    }
     return next;
 }
 /* Values that forward saves for backward. */
 
-/* Returns the bytes of an array with an element per query and head. */
 ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
     return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
@@ -5855,7 +5652,6 @@ ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_p
     return bytes_fit(bytes) ? bytes : 0;
 }
 
-/* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
 ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at)
 {
     const size_t bytes = attn_call_row_bytes(call->kernel, &call->p);
@@ -6357,12 +6153,13 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
 }
 
 /* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
-ATTN_API int attn_call_make_prefix_sums(struct call *call, int threads, unsigned char *work, size_t bytes)
+ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
+                                        unsigned char *work, size_t bytes)
 {
     const struct program sums = attn_call_sums(call->kernel, SUMS_ADD_TERMS);
     const int64_t n_q = call->p.n_q;
     call->p.n_q = call->p.n_k; /* one term for each key */
-    const int error = attn_call_run(call, attn_call_program_of(call->kernel, RUN_TERMS), threads, work, bytes);
+    const int error = attn_call_run(call, terms, threads, work, bytes);
     call->p.n_q = n_q;
     return error ? error : attn_call_run(call, &sums, threads, work, bytes);
 }
@@ -6403,7 +6200,7 @@ ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn
     error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
-    error = attn_call_make_prefix_sums(&call, threads, (unsigned char *)workspace + shared, bytes);
+    error = attn_call_make_prefix_sums(&call, terms, threads, (unsigned char *)workspace + shared, bytes);
     if (!error) (kernel->real == 8 ? write_sums_f64 : write_sums_f32)(&call, sums);
     return error;
 }
@@ -6544,15 +6341,15 @@ static void forget(const struct program *p, unsigned char *own)
 }
 
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. */
+   library. A single thread does not need atomic additions, which take most of the time of this. */
 static int take_number(struct work *w)
 {
-    return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
+    return w->threads == 1 ? w->there++ : __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
 }
 
 static int64_t take_task(struct work *w)
 {
-    return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+    return w->threads == 1 ? w->next++ : __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
 }
 
 /* Runs the tasks of a program whose tiles add to shared sums in order.
@@ -6594,18 +6391,18 @@ static void run_in_order(struct work *w, struct job *job)
     in_threads(w, work_in_order);
 }
 
-/* Sets `part` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
+/* Sets `share` to the share of thread `number`, where `there` threads compute a head. The workspace has room for
    `threads` threads. OpenMP may have started fewer. */
-static void share(const struct program *p, int threads, int number, int there, unsigned char *workspace,
-                  struct part *part)
+static void take_share(const struct program *p, int threads, int number, int there, unsigned char *workspace,
+                       struct share *share)
 {
     const size_t all = (size_t)threads;
-    part->number = number;
-    part->threads = there;
-    part->work = workspace + (size_t)number * p->own;
-    part->shared = workspace + all * p->own;
-    part->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / part->threads;
-    part->slots = part->shared + p->shared + (size_t)(number * part->window) * p->slot;
+    share->number = number;
+    share->threads = there;
+    share->work = workspace + (size_t)number * p->own;
+    share->shared = workspace + all * p->own;
+    share->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / share->threads;
+    share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 
 static void work_on(void *work)
@@ -6615,27 +6412,27 @@ static void work_on(void *work)
     const struct attn_team *const team = team_of(w->job->call);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct part part = {
+    struct share share = {
         .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_none};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct program *const program = job->program;
         forget(program, own);
-        part.shared = own + program->own;
-        part.slots = part.shared + program->shared;
+        share.shared = own + program->own;
+        share.slots = share.shared + program->shared;
         for (; task - first < job->alone; task = take_task(w)) {
             if (program->head)
-                program->head(job->call, task - first, &part);
+                program->head(job->call, task - first, &share);
             else
                 program->rows(job->call, task - first, own);
         }
     }
-    part.segments = 0;
-    part.threads = w->threads;
+    share.segments = 0;
+    share.threads = w->threads;
     for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
         if (!job->program->head || job->alone == job->tasks) continue;
-        synchronise(&part); /* now w->there is final, and `share` may divide the workspace */
-        share(job->program, w->threads, number, w->there, w->workspace, &part);
-        for (task = job->alone; task < job->tasks; task++) job->program->head(job->call, task, &part);
+        synchronise(&share); /* now w->there is final, and take_share may divide the workspace */
+        take_share(job->program, w->threads, number, w->there, w->workspace, &share);
+        for (task = job->alone; task < job->tasks; task++) job->program->head(job->call, task, &share);
     }
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ---- a call of a kernel: its errors, threads, pages, and its problem ---- */
+
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
@@ -161,6 +163,7 @@ struct attn_problem { /* zero the struct first, because later versions add membe
     const double *query_decay;
     double *query_decay_gradients, *key_decay_gradients;
 };
+/* ---- the description of a kernel: its types, parameters and functions ---- */
 
 /* The first bytes of a table of the tiles of a mask, which attn_tiles_of_mask makes. One byte for each tile follows:
    [masks, strips, tiles of a strip]. A strip has ATTN_TILE_ROWS rows of a mask, or its last rows. A tile has

@@ -73,7 +73,7 @@ _attnc()
     --set) compopt -o nospace 2>/dev/null; _attnc_offer "${_attnc_keys[@]}"; return ;;
     -MF) _attnc_files -f; return ;;
     -MT) return ;;
-    --dump-after) _attnc_offer simplify prefix_sums separate correct_values differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state row_factors residues bf16_pairs matrix_states needed_pairs pack same_tiles bound block_queries feature_parts fuse kept_rows cancel computed_subscripts masked_maps allocate one_thread register_block; return ;;
+    --dump-after) _attnc_offer simplify prefix_sums separate correct_values differentiate stabilise strength_reduce stored_rows fold_scale few_queries heads_as_queries tile lower expose_state row_factors residues bf16_pairs matrix_states needed_pairs pack same_tiles bound block_queries feature_parts fuse kept_rows cancel computed_subscripts masked_maps allocate rows_ahead carried faded decayed resume one_thread register_block; return ;;
     --in) _attnc_files -d; return ;;
     --out) _attnc_files -d; return ;;
     --chunks) return ;;
@@ -82,14 +82,9 @@ _attnc()
     --lengths) return ;;
     --document) return ;;
     --shape) return ;;
-    --strategy) _attnc_offer exhaustive random halving model; return ;;
     --trials) return ;;
     --knobs) return ;;
     --samples) return ;;
-    --db) _attnc_files -f; return ;;
-    --shard) return ;;
-    --export) _attnc_offer csv json; return ;;
-    --merge) _attnc_files -f; return ;;
     --report) _attnc_files -f; return ;;
     --heads) return ;;
     --batch) return ;;
@@ -103,7 +98,7 @@ _attnc()
     esac
     case $command in
     explain)
-        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --machine --heads --ranks --link --backward --json --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --emit --target --set --tuned --standalone --no-remainders --dump-after --threads --lengths --document --heads --ranks --link --backward --json --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
@@ -127,13 +122,13 @@ _attnc()
             _attnc_files -d
         fi ;;
     bench)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --document --heads --batch --backward --decode --time --limit --json --csv --plot --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --lengths --document --heads --batch --backward --decode --time --limit --json --plot --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
         fi ;;
     tune)
-        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --document --shape --strategy --trials --knobs --samples --db --resume --shard --query --export --merge --report --backward --time --limit --quiet --color --version --help
+        if [[ $cur == -* ]]; then _attnc_offer --target --set --tuned --standalone --no-remainders --dump-after --threads --seed --document --shape --trials --knobs --samples --report --backward --time --limit --json --quiet --color --version --help
         else
             _attnc_files -f -X '!*.yaml'
             _attnc_files -d
