@@ -168,7 +168,7 @@ uint32_t ref_axes(const struct ref *r)
 
 bool ref_uses_axis(const struct ref *r, int axis)
 {
-    return ref_axes(r) >> axis & 1;
+    return axis >= 0 && (ref_axes(r) >> axis & 1);
 }
 
 bool ref_computes_with(const struct ref *r, int axis)

@@ -250,7 +250,7 @@ static inline size_t bytes_times(size_t a, size_t b)
     return b && a > SIZE_MAX / b ? SIZE_MAX : a * b;
 }
 
-/* What was taken of a workspace so far. Without memory, bytes are only counted. */
+/* A workspace of which arrays are taken in order. Without memory, bytes are only counted. */
 struct memory {
     unsigned char *at;
     size_t bytes; /* SIZE_MAX if sizes are too large */

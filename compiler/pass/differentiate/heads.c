@@ -32,8 +32,16 @@ static bool sums_rows(const struct module *m, const struct value *v)
     return v->op != GRAPH_MAP && (own & sequences) && (value_read_axes(v) & sequences & ~own);
 }
 
+/* Whether v reads a carried state. */
+static bool reads_state(const struct graph *g, const struct value *v, uint32_t chunks)
+{
+    for (int k = 0; k < v->operands; k++)
+        if (value_axes(&g->value[v->operand[k].of]) & chunks) return true;
+    return false;
+}
+
 /* Returns, for each value, the axes of batches and heads of the carried states that it depends on, as bits. With
-   `rows`, also those of sums over rows that its operands depend on. */
+   `rows`, also those of sums over rows, and of readers of states, that its operands depend on. */
 static uint32_t *heads_of_states(const struct graph *g, bool rows)
 {
     const struct module *m = g->module;
@@ -43,7 +51,8 @@ static uint32_t *heads_of_states(const struct graph *g, bool rows)
     uint32_t *const of = arena_alloc(m->arena, (size_t)g->values * sizeof *of);
     for (int number = 0; number < g->values; number++) { /* operands precede their users */
         const struct value *v = &g->value[number];
-        if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || (rows && sums_rows(m, v))))
+        const bool sums = rows && (sums_rows(m, v) || reads_state(g, v, chunks));
+        if (v->op != GRAPH_MAP && ((value_axes(v) & chunks) || sums))
             of[number] |= value_axes(v) & heads;
         for (int k = 0; k < v->operands; k++) of[number] |= of[v->operand[k].of];
     }
