@@ -174,7 +174,7 @@ bool ref_uses_axis(const struct ref *r, int axis)
 bool ref_computes_with(const struct ref *r, int axis)
 {
     for (int k = 0; k < r->rank; k++)
-        if (ref_axis(r, k) < 0 && expr_axes(r->sub[k]) >> axis & 1) return true;
+        if (axis >= 0 && ref_axis(r, k) < 0 && (expr_axes(r->sub[k]) >> axis & 1)) return true;
     return false;
 }
 

@@ -493,7 +493,8 @@ static bool fades(struct machine *e, const struct stmt *s)
     struct ref own = s->operand[of_key];
     for (int k = 0; k < own.rank; k++)
         if (ref_axis(&own, k) == keys) own.sub[k] = expr_query_position(e->module, queries, keys);
-    bool fades = first_point(e, 2, s->axes);
+    if (!first_point(e, 2, s->axes)) return false;
+    bool fades = true;
     do {
         const double query = norm(e, &s->operand[!of_key], s->axis), key = norm(e, &s->operand[of_key], s->axis),
                      least = f->running ? -query * norm(e, &own, s->axis) : read_at(e, &f->shift);

@@ -40,7 +40,7 @@ extern "C" {
 
 const char *attn_strerror(int error); /* returns a sentence for any value */
 /* Checks a problem for a kernel with these sizes. Writes the problem with all strides to `filled`, which may be
-   `problem` or NULL. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE.
+   `problem` or NULL; after an error its content is undefined. Returns 0, ATTN_EPROBLEM or ATTN_ESIZE.
    - If all three strides are 0, the array is contiguous. Strides of an axis with extent 0 or 1 do not matter.
    - A row stride must be at least the size of a row.
    - With a batch or head stride of 0, all batches or heads share memory. Only inputs may have it.

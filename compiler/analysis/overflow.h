@@ -24,7 +24,7 @@ struct power_factor overflowing_power(const struct module *m, const struct value
 /* Returns the degree with which a weight grows: 4 for (1 + s)^4. `source`: the graph before all passes. */
 double weight_growth(const struct graph *source);
 /* Returns p if sums of powers u^p are divided by M^p, otherwise 0. M is the maximum of |u| in a row.
-   (pass/stabilise.c) */
+   (pass/stabilise) */
 int64_t relative_degree(const struct graph *g);
 
 /* Warns of powers and users' exponentials that can overflow in a compiled form. `source`: the graph before all

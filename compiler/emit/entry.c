@@ -45,9 +45,7 @@ static const char *statistics_name(const struct spec *spec)
 /* Returns whether the kernel's outputs have statistics that a caller can ask for. */
 static bool has_statistics(const struct kernel_arrays *arrays)
 {
-    bool any = false;
-    for (int k = 0; k < arrays->count; k++) any |= arrays->array[k].place == PLACE_PROBLEM;
-    return any;
+    return kernel_array_find(arrays, "statistics") >= 0;
 }
 
 /* Prints the members about prefix sums and corrected values. */

@@ -1,5 +1,5 @@
 /* Prints products on matrix units, and copies of their operands. An operand can store a number as two or three bf16
-   terms whose sum is the number (struct array in ir.h). */
+   terms whose sum is the number (struct array in ir/loops.h). */
 #include "printer.h"
 
 enum { UNIT_FINITE = 6 }; /* the place of `finite` in the arguments of unit_dot */

@@ -1,4 +1,4 @@
-/* Prints tiles that a thread remembers (array.remembered in ir/ir.h).
+/* Prints tiles that a thread remembers (array.remembered in ir/loops.h).
    - A strip has one element for each difference of positions. Before a tile of pairs, the thread fills in only the
      elements that it has not computed for this head.
    - A tile of queries and keys has a place for each head, so the thread fills it for its first sequence only. */

@@ -385,12 +385,14 @@ static struct typed bits(const struct lowering *x, CXCursor at, const CXCursor *
             return b.e->op == EXPR_INT ? finish(x, at, make(x, op, a.e, b.e), false)
                                        : bits(x, at, (CXCursor[]){side[1], side[0]}, op, b, a);
     }
-    const int64_t by = b.e->op == EXPR_INT ? b.e->integer : -1, size = by < 0 ? -by : by + 1;
+    const int64_t by = b.e->op == EXPR_INT ? b.e->integer : -1, size = by == INT64_MIN || by == INT64_MAX ? 0
+                                                                       : by < 0                           ? -by
+                                                                                                          : by + 1;
     if (a.e->op == EXPR_INT || b.e->op != EXPR_INT) return finish(x, at, make(x, op, a.e, b.e), false);
     if (op == EXPR_SHIFT_LEFT && by >= 0 && by <= MOST_DOUBLED)
         return finish(x, at, expr_mul(x->m, a.e, expr_int(x->m, INT64_C(1) << by)), false);
     const bool shifts = op == EXPR_SHIFT_RIGHT && by >= 0 && by < 63,
-               cuts = op == EXPR_BIT_AND && by > INT64_MIN && by < INT64_MAX && (size & (size - 1)) == 0;
+               cuts = op == EXPR_BIT_AND && size && (size & (size - 1)) == 0;
     if (!shifts && !cuts) return finish(x, at, make(x, op, a.e, b.e), false);
     const struct expr *const of = expr_int(x->m, shifts ? INT64_C(1) << by : size), *const rest = expr_floormod(
                                                                                         x->m, a.e, of);

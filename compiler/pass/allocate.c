@@ -174,7 +174,7 @@ void pass_allocate(struct compilation *c)
     place_shared(l, bytes, true);
     extend_live_range(x, l->body, 0);
     for (int k = 0; k < x->count; k++) {
-        /* A product of a key may also compute the product of the query with the state (emit/resume.c). */
+        /* A product of a key may also compute the product of the query with the state (pass/resume.c). */
         const struct stmt *const s = x->leaf[k];
         if (s->op != LOOPS_DOT || !l->array[s->operand[0].of].kept) continue;
         const int from = s->operand[1].of, to = s->assign[0].to.of;

@@ -200,7 +200,7 @@ static struct stmt *product_with_state(const struct loops *l, struct stmt *s)
 }
 
 /* Moves what the queries of a chunk need before they are multiplied with the state to a loop ahead of the keys. A
-   product of one key and one query can then read the state once (emit/resume.c). *keys is the loop over the chunk's
+   product of one key and one query can then read the state once (pass/resume.c). *keys is the loop over the chunk's
    keys. A new token is both a query and a key, so the queries of a chunk are a single tile if it has as many rows. */
 static void prepare_queries_first(struct loops *l, struct stmt **keys, int64_t chunk)
 {

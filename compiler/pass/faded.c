@@ -1,5 +1,5 @@
 /* Finds loops over tiles of pairs whose weights a decay can make too small to count. Such a loop skips a tile before
-   its first product, which gets the mark 'fades' (struct fading in ir/ir.h).
+   its first product, which gets the mark 'fades' (struct fading in ir/loops.h).
    - The exponent of a weight must be s + (a - b) * c - x. s is an inner product of two vectors, a and b are prefix sums
      of the decay at the query and at the key, and x is a number for each query.
    - By Cauchy and Schwarz, |s| is at most the product of the largest norms of the vectors of the tile.

@@ -2,7 +2,7 @@
    So a kernel computes them once, at the start of a call:
    - A separate program, PROGRAM_PREFIX_TERMS, computes a term for each query of a call. The last query is at the last
      key. So a call that continues a sequence computes only terms of new positions.
-   - A function of the kernel adds the terms (emit/embedded/call_arrays.c).
+   - A function of the kernel adds the terms (runtime/call/sums.c).
    - Other programs read the sums from two arrays for queries and two for keys. The second array has what the first
      loses by rounding. So differences of sums are exact even after a million positions.
    - Backward computes gradients with respect to these arrays. A function of the kernel adds them from the last position

@@ -420,14 +420,17 @@ void tune_json(const struct tune_run *runs, int count, struct text *out)
         json_t *trials = json_array();
         for (int t = 0; t < runs[k].trials; t++)
             json_array_append_new(trials, plain_trial(arena, &runs[k], &runs[k].trial[t]));
-        json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:f, s:o, s:o, s:o}",
+        /* Jansson's integers are signed, so a larger seed becomes a string. */
+        json_t *const seed = runs[k].seed > INT64_MAX ? json_sprintf("%llu", (unsigned long long)runs[k].seed)
+                                                      : json_integer((json_int_t)runs[k].seed);
+        json_t *run = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:i, s:b, s:o, s:o, s:o, s:o}",
                                 "spec", clean(arena, e->spec_name), "spec_hash", e->spec_hash, "machine",
                                 clean(arena, e->machine), "compiler", clean(arena, e->compiler), "attnc", e->attnc,
                                 "target", e->target, "batch", (json_int_t)e->shape.batch, "heads",
                                 (json_int_t)e->shape.heads, "kv_heads", (json_int_t)e->shape.kv_heads, "key_heads",
                                 (json_int_t)e->shape.key_heads, "length", (json_int_t)e->shape.length, "threads",
-                                e->shape.threads, "backward", (int)e->shape.backward, "seed", (double)runs[k].seed,
-                                "best", best ? json_integer(best - runs[k].trial + 1) : json_null(), "knobs",
+                                e->shape.threads, "backward", (int)e->shape.backward, "seed", seed, "best",
+                                best ? json_integer(best - runs[k].trial + 1) : json_null(), "knobs",
                                 space_json(&e->space), "trials", trials);
         json_array_append_new(list, run);
     }

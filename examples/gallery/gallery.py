@@ -7,9 +7,8 @@ usage: gallery.py [--out DIR] [--attnc PROGRAM] [--no-times] [--length N] [NAMEâ
 The page is DIR/index.html (default: build/gallery). It needs no network. Measuring takes a few seconds for each spec.
 """
 import argparse
-import csv
 import html
-import io
+import json
 import os
 import re
 import subprocess
@@ -60,9 +59,9 @@ def form(attnc, name):
 def times(attnc, name, length):
     """Measures the spec and softmax in turns. Returns the time of softmax divided by that of the spec, and the
     spec's time in milliseconds."""
-    rows = list(csv.DictReader(io.StringIO(run(attnc, 'bench', 'softmax', name, '--lengths', str(length), '--heads', '4',
-                                               '--time', '0.2', '--csv', '--quiet'))))
-    seconds = [float(row['best_s']) for row in rows if row['pass'] == 'forward']
+    text = run(attnc, 'bench', 'softmax', name, '--lengths', str(length), '--heads', '4', '--time', '0.2', '--json',
+               '--quiet')
+    seconds = [row['best_s'] for row in json.loads(text)['results'] if row['pass'] == 'forward']
     return seconds[0] / seconds[-1], seconds[-1] * 1e3
 
 

@@ -371,7 +371,7 @@ ATTN_API int attn_call_state_fold(const struct kernel *kernel, const struct attn
                                   const void *right);
 ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn_problem *problem, void *state,
                                   int64_t sequence, int64_t first_kv_head, const struct attn_problem *part_problem,
-                                  void *share, int back);
+                                  void *part, int back);
 ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem);
 ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem);
 #if defined __GNUC__ && !defined ATTNRT_HIDDEN

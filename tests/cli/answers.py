@@ -469,10 +469,10 @@ def a_picture_says_its_positions(place):
 @case
 def the_gallery_has_its_parts(place):
     done = execute([sys.executable, os.path.join(ROOT, 'examples', 'gallery', 'gallery.py'), '--attnc', place.suite.attnc,
-                    '--out', place.path('gallery'), '--no-times', 'softmax', 'gla'])
+                    '--out', place.path('gallery'), '--length', '64', 'softmax', 'gla'])
     check(done.returncode == 0, done.stderr)
     page = place.read('gallery/index.html').decode()
-    for text in ('id="gla"', 'src="softmax.svg"', 'form</dt><dd>', 'gated linear attention', 'sum over j'):
+    for text in ('id="gla"', 'src="softmax.svg"', 'form</dt><dd>', 'softmax takes', 'gated linear attention', 'sum over j'):
         check(text in page, 'the page has no ' + text)
     check(sorted(os.listdir(place.path('gallery'))) == ['gla.svg', 'index.html', 'softmax.svg'], os.listdir(place.path('gallery')))
 

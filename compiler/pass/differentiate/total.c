@@ -83,9 +83,7 @@ static void collect(struct splitting *x, int number)
         for (int k = 0; k < v->operands; k++) collect(x, v->operand[k].of);
         return;
     }
-    struct total t = {
-        .value = number,
-    };
+    struct total t = {.value = number};
     const uint32_t constant = axes_with_size(x->m, SIZE_CONSTANT), axes = value_read_axes(v) & ~constant,
                    sequences = axes & axes_of_sequences(x->m);
     t.lane = x->lane >= 0 && (sequences >> x->lane & 1) ? x->lane : axes_first(sequences);
