@@ -86,12 +86,25 @@ static void clash(struct spec_reader *r, struct yaml *node, const char *message,
     spec_place(r, yaml_get(r->root, key), arena_printf(r->arena, "'%s'", key));
 }
 
+/* Reports what cannot stand beside `rows` of a step. */
+static void check_rows(struct spec_reader *r)
+{
+    struct yaml *const steps = yaml_get(r->root, "prepare");
+    for (int i = 0; steps && steps->kind == YAML_LIST && i < steps->count; i++) {
+        struct yaml *const options = choice_options(steps->item[i]), *const affine = yaml_get(options, "affine"),
+                           *const rows = yaml_get(options, "rows");
+        if (!rows || !affine || !affine->flag) continue;
+        spec_error(r, affine, "'affine' learns a weight of q and of k, so it cannot be combined with 'rows'");
+        spec_place(r, rows, "'rows'");
+    }
+}
+
 static void check_rope(struct spec_reader *r)
 {
     struct yaml *steps = yaml_get(r->root, "prepare"), *dim = yaml_get(yaml_get(r->root, "shape"), "head_dim");
     if (!steps || steps->kind != YAML_LIST || !dim || dim->kind != YAML_INT) return;
     for (int i = 0; i < steps->count; i++) {
-        if (!is_choice(steps->item[i], "rope")) continue;
+        if (!is_choice(steps->item[i], "rope") || yaml_get(choice_options(steps->item[i]), "rows")) continue;
         struct yaml *options = choice_options(steps->item[i]), *first = yaml_get(options, "first"),
                     *dims = yaml_get(options, "dims"), *word = choice_word(steps->item[i]);
         struct yaml *angle = yaml_get(options, "angle"), *base = yaml_get(options, "base");
@@ -142,7 +155,7 @@ bool spec_prepares_keys(const struct spec *spec)
 {
     bool any = false;
     for (int k = 0; k < spec->prepares; k++)
-        any |= spec->prepare[k].kind != PREPARE_SCALE; /* A scale applies only to queries. */
+        any |= spec->prepare[k].kind != PREPARE_SCALE && !spec->prepare[k].rows; /* A scale applies only to queries. */
     return any;
 }
 
@@ -318,6 +331,7 @@ void spec_check(struct spec_reader *r, const char *file)
     struct spec *spec = r->spec;
     check_name(r, file);
     check_names_of_kernel(r);
+    check_rows(r);
     check_rope(r);
     check_values(r);
     check_storage(r);

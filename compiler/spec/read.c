@@ -380,6 +380,48 @@ static const struct option_row *read_choice(struct spec_reader *r, const struct 
     return option;
 }
 
+/* Returns the array that a word names, or NULL after an error. Its last axis is a number of elements. */
+static const struct user_array *read_array_of_rows(struct spec_reader *r, const struct key_row *row, struct yaml *node)
+{
+    const int found = node->kind == YAML_WORD ? spec_array(r->spec, node->text) : -1;
+    const struct user_array *const a = found < 0 ? NULL : &r->spec->arrays.array[found];
+    if (!a) {
+        spec_error(r, node, "'%s': expected the name of an array with rows, found %s", row->key, spec_found(r, node));
+        if (node->kind == YAML_WORD)
+            spec_note(r, node, "declare it: arrays: {%.40s: {shape: [B, H, Nk, D]}}", node->text);
+        return NULL;
+    }
+    const bool sequence = a->rank > 1 &&
+                          (a->axis[a->rank - 2].extent == EXTENT_NQ || a->axis[a->rank - 2].extent == EXTENT_NK) &&
+                          a->axis[a->rank - 2].number == 1,
+               elements = a->rank > 1 &&
+                          (a->axis[a->rank - 1].extent == EXTENT_NUMBER ||
+                           ((a->axis[a->rank - 1].extent == EXTENT_D || a->axis[a->rank - 1].extent == EXTENT_E) &&
+                            a->axis[a->rank - 1].number == 1));
+    if (!sequence || !elements || !array_is_real(a)) {
+        spec_error(r, node, "'%s': '%s' has no rows of real numbers", row->key, a->name);
+        spec_note(r, node,
+                  "its shape is [B, H, Nq, n] for rows of queries, [B, H, Nk, n] or [B, G, Nk, n] for rows "
+                  "of keys; n is a number, D or E");
+        return NULL;
+    }
+    return a;
+}
+
+/* Reads the arrays whose rows a step changes. */
+static void read_rows(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct prepare *step)
+{
+    if (node->kind != YAML_LIST || node->count == 0) {
+        mismatch(r, row, node);
+        return;
+    }
+    step->row = arena_alloc(r->arena, (size_t)node->count * sizeof *step->row);
+    for (int k = 0; k < node->count; k++) {
+        const struct user_array *const a = read_array_of_rows(r, row, node->item[k]);
+        if (a) step->row[step->rows++] = a;
+    }
+}
+
 static void read_prepare(struct spec_reader *r, const struct key_row *row, struct yaml *node)
 {
     if (node->kind != YAML_LIST) {
@@ -640,6 +682,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
     case ROW_ARRAYS: break; /* Arrays are read before all other keys. */
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
+    case ROW_ROWS: read_rows(r, row, node, into); break;
     }
 }
 

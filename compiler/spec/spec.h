@@ -44,6 +44,9 @@ struct prepare {
     bool halves;         /* used by the step rope: t and t + dims/2 form a pair; otherwise 2t and 2t + 1 */
     int64_t first, dims; /* used by the step rope, which rotates elements first … first + dims - 1; dims 0: all */
     double by;           /* used by the step scale */
+    /* The arrays with the rows that the step changes. 0 arrays: it changes q and k. */
+    int rows;
+    const struct user_array **row;
 };
 
 enum similarity_kind {
@@ -330,7 +333,8 @@ enum row_type {
     ROW_EMIT,
     ROW_SCHEDULE,
     ROW_ARRAYS,
-    ROW_EXTENTS
+    ROW_EXTENTS,
+    ROW_ROWS,
 };
 enum row_check {
     CHECK_ANY,

@@ -133,7 +133,7 @@ static const struct expr *named_element(struct builder *x, const struct user_arr
     return expr_id(x->m, op, a->name, row, r->rank ? r->sub[r->rank - 1] : row, NULL);
 }
 
-static int parameter_of(struct builder *x, const struct user_array *a)
+int build_array(struct builder *x, const struct user_array *a)
 {
     static const enum initial initial[] = {
         [ARRAY_ZEROS] = INITIAL_ZEROS, [ARRAY_ONES] = INITIAL_ONES, [ARRAY_NORMAL] = INITIAL_NORMAL};
@@ -151,7 +151,7 @@ static int parameter_of(struct builder *x, const struct user_array *a)
 /* Makes a reference to an element. Its subscript k is at[k], an expression over the graph's axes. */
 static struct ref reference(struct builder *x, const struct user_array *a, const struct expr *const *at)
 {
-    struct ref r = graph_ref(x->g, parameter_of(x, a), NULL);
+    struct ref r = graph_ref(x->g, build_array(x, a), NULL);
     const int *const axes = x->g->value[r.of].axes;
     const uint32_t computed = computed_axes(x, a);
     for (int k = 0, n = 0; k < a->rank; k++, n++) switch (a->axis[k].extent) {

@@ -72,6 +72,8 @@ const struct expr *build_at_position(struct builder *x, const struct expression 
                                      struct operands *operands);
 const struct expr *build_expression(struct builder *x, const struct expression *e, const struct expr *s,
                                     struct operands *operands);
+/* Makes or finds the parameter of the user's array. (array.c) */
+int build_array(struct builder *x, const struct user_array *a);
 /* Returns an element of the user's array. Subscript k is at[k], an expression over the graph's axes. It is limited
    to the axis. (array.c) */
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
@@ -130,6 +132,10 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 
 /* Applies the steps of `prepare` to the rows v of queries or keys. `sequence` is the axis of the rows. (prepare.c) */
 int build_prepared(struct builder *x, int v, bool query, int sequence);
+/* Makes the rows of an array, after the steps of `prepare` for these rows. The axes are [b g m sequence d], without m
+   if the array has no query heads, and without axes that it lacks. The axis of an array over Nk is `sequence`, which is
+   x->j or another axis of keys. The axis of an array over Nq is x->i. (prepare.c) */
+int build_rows(struct builder *x, const struct user_array *a, int sequence);
 
 /* Builds the delta rule and returns its solution u. k are prepared keys, and `given` are the keys before they are
    prepared, or -1 if only prepared keys are known. Returns -1 after an error. (delta.c) */

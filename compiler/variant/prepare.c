@@ -83,7 +83,8 @@ static bool is_of_batch(const struct builder *x, const struct angle *angle)
 static int rope(struct builder *x, const struct prepare *step, int v, const struct expr *position, int sequence)
 {
     struct value like = x->g->value[v];
-    const int64_t all = x->spec->head_dim, dims = step->dims ? step->dims : all, half = dims / 2;
+    const int last = like.axes[like.rank - 1];
+    const int64_t all = x->m->axis[last].extent, dims = step->dims ? step->dims : all, half = dims / 2;
     const int t = build_axis(x, dims == all ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
     const struct angle angle = angle_of(x, step, position, sequence, t);
     const bool batch = is_of_batch(x, &angle);
@@ -91,7 +92,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     int cosine = graph_map(x->g, rank, own, angle.operands.count, angle.operands.ref, build_op1(x, EXPR_COS, angle.e));
     int sine = graph_map(x->g, rank, own, angle.operands.count, angle.operands.ref, build_op1(x, EXPR_SIN, angle.e));
 
-    const struct expr *d = build_sub(x, build_index_of(x, x->d), build_integer(x, step->first)), *first, *other, *pair;
+    const struct expr *d = build_sub(x, build_index_of(x, last), build_integer(x, step->first)), *first, *other, *pair;
     if (step->halves) {
         first = build_op2(x, EXPR_LT, d, build_integer(x, half));
         other = build_choose(x, first, build_add(x, d, build_integer(x, half)),
@@ -107,7 +108,7 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     if (dims < all) {
         inside = build_op2(x, EXPR_AND, build_op2(x, EXPR_LE, build_integer(x, 0), d),
                            build_op2(x, EXPR_LT, d, build_integer(x, dims)));
-        other = build_choose(x, inside, other, build_index_of(x, x->d));
+        other = build_choose(x, inside, other, build_index_of(x, last));
         pair = build_choose(x, inside, pair, build_integer(x, 0));
     }
     struct ref refs[4] = {graph_ref(x->g, v, NULL), graph_ref(x->g, v, NULL), graph_ref(x->g, cosine, NULL),
@@ -129,16 +130,27 @@ bool weight_is_of_rotations(const struct spec *spec)
     for (int k = 0; k < spec->prepares; k++) {
         const struct prepare *const step = &spec->prepare[k];
         const bool rope = step->kind == PREPARE_ROPE;
+        if (step->rows) continue;
         pairs &= rope ? !step->angle : !rotates || step->kind == PREPARE_SCALE;
         rotates |= rope;
     }
     return rotates && pairs;
 }
 
-int build_prepared(struct builder *x, int v, bool query, int sequence)
+/* Whether the step changes the rows of the array, or those of q and k if it is NULL. */
+static bool changes(const struct prepare *step, const struct user_array *a)
+{
+    bool found = !a && !step->rows;
+    for (int k = 0; k < step->rows; k++) found |= step->row[k] == a;
+    return found;
+}
+
+/* Applies the steps for the array's rows, or for q and k if it is NULL. */
+static int prepared(struct builder *x, const struct user_array *a, int v, bool query, int sequence)
 {
     for (int k = 0; k < x->spec->prepares; k++) {
         const struct prepare *step = &x->spec->prepare[k];
+        if (!changes(step, a)) continue;
         x->at = step->at;
         switch (step->kind) {
         case PREPARE_LAYERNORM:
@@ -154,7 +166,7 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
                      sequence);
             break;
         case PREPARE_SCALE:
-            if (query) {
+            if (query || a) {
                 struct value like = x->g->value[v];
                 v = build_map_over(x, &like, like.rank, 1, &v,
                                    build_mul(x, build_operand(x, 0), build_real(x, step->by)));
@@ -163,4 +175,22 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
         }
     }
     return v;
+}
+
+int build_prepared(struct builder *x, int v, bool query, int sequence)
+{
+    return prepared(x, NULL, v, query, sequence);
+}
+
+int build_rows(struct builder *x, const struct user_array *a, int sequence)
+{
+    const bool query = a->axis[a->rank - 2].extent == EXTENT_NQ;
+    int v = build_array(x, a);
+    struct value like = x->g->value[v];
+    if (!query && like.axes[like.rank - 2] != sequence) {
+        like.axes[like.rank - 2] = sequence;
+        const struct ref rows = graph_ref(x->g, v, like.axes);
+        v = graph_map(x->g, like.rank, like.axes, 1, &rows, build_operand(x, 0));
+    }
+    return prepared(x, a, v, query, query ? x->i : sequence);
 }
