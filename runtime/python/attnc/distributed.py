@@ -24,7 +24,6 @@ from ._threads import _room
 
 _ENOT_DELIVERED = -17  # ATTN_ERANKS
 _UNSERVED = -15, -14  # ATTN_EFOLD, ATTN_ELENGTH
-_KEYS, _GRADIENTS = 101, 102  # tags of messages, other than those of attn_ranks_forward
 _SAYS = {-1: "the processes have other kernels, batches or numbers of heads, or an array has the wrong size",
          -15: "results for different keys cannot be merged: 'delta' changes the values; or an array has no rows of the "
               "process's keys, such as one for blocks of keys; or it is a linear form that needs 'algorithm: quadratic', such "
@@ -44,12 +43,11 @@ def _library() -> Any:
     if path is None:
         raise RuntimeError("the library attnc_ranks.so is missing; reinstall attnc")
     library = ctypes.CDLL(path)
-    library.attn_ranks_workspace.restype = ctypes.c_size_t
-    library.attn_ranks_workspace.argtypes = [ctypes.c_void_p] * 3
-    library.attn_ranks_forward.argtypes = [ctypes.c_void_p] * 9
-    library.attn_ranks_backward_workspace.restype = ctypes.c_size_t
-    library.attn_ranks_backward_workspace.argtypes = [ctypes.c_void_p] * 3
-    library.attn_ranks_backward.argtypes = [ctypes.c_void_p] * 14
+    for name, count in ("forward", 9), ("workspace", 3), ("backward", 14), ("backward_workspace", 3):
+        function = getattr(library, "attn_ranks_" + name)
+        function.argtypes = [ctypes.c_void_p] * count
+        if count == 3:
+            function.restype = ctypes.c_size_t
     return library
 
 
@@ -206,114 +204,52 @@ def _needs_total(binding: Any) -> bool:
 
 
 class _Exchange:
-    """The keys that the queries of each process see. A process gets the runs first … last of keys."""
+    """The rows of all processes, for gradients that need the keys of the whole sequence."""
 
-    def __init__(self, group: Any, kernel: Kernel, queries: int, keys: int) -> None:
-        self.group, self.rank, self.processes = group, dist.get_rank(group), dist.get_process_group_ranks(group)
-        runs = [torch.zeros(2, dtype=torch.int64) for _ in self.processes]
+    def __init__(self, group: Any, queries: int, keys: int) -> None:
+        self.group, self.rank = group, dist.get_rank(group)
+        runs = [torch.zeros(2, dtype=torch.int64) for _ in range(dist.get_world_size(group))]
         dist.all_gather(runs, torch.tensor([queries, keys]), group=group)
         self.queries, self.keys = ([int(run[number]) for run in runs] for number in (0, 1))
-        self.chain = kernel._with_ranks()
-        described = self.chain.kernel
-        self.before, self.after, self.open_keys = described.before, described.after, described.open_keys
-        self.offset = sum(self.keys) - sum(self.queries)
-        self.seen = [self._seen(rank) for rank in range(len(runs))]
-
-    def _seen(self, rank: int) -> range:
-        """Returns the processes whose keys this process gets: all from the first to the last one that it sees."""
-        begin = self.offset + sum(self.queries[:rank])
-        end = begin + self.queries[rank]
-        seen = []
-        for other, keys in enumerate(self.keys):
-            first = sum(self.keys[:other])
-            is_near = first < end + self.after and first + keys > begin - self.before
-            if keys and begin < end and (is_near or first < self.open_keys):
-                seen.append(other)
-        if not seen:
-            return range(self.rank, self.rank)
-        return range(0 if self.chain.has_sums() else seen[0], seen[-1] + 1)
-
-    def travels(self, p: Parameter) -> bool:
-        """Returns True if each process has the parameter's rows for its own keys."""
-        return "n_k" in p.shape and "n_q" not in p.shape and (not self.chain.has_sums() or p.name in self.chain.rows)
 
     def start(self) -> int:
-        """Returns the position of the first query, counted from the first key that this process gets."""
-        return self.offset + sum(self.queries[:self.rank]) - self._got()[0]
-
-    def _pass(self, given: Mapping[int, Tensor], taken: Mapping[int, Tensor], tag: int) -> None:
-        """Sends tensors to other processes, and receives tensors from them, by rank."""
-        works: List[Any] = [
-            begin(one, self.processes[rank], group=self.group, tag=tag)
-            for begin, several in ((dist.isend, given), (dist.irecv, taken))
-            for rank, one in several.items() if rank != self.rank and one.numel()]
-        for work in works:
-            work.wait()
-
-    def _empty(self, like: Tensor, axis: int, rank: int) -> Tensor:
-        """Returns a new tensor for the rows of a process's keys."""
-        return like.new_empty([self.keys[rank] if number == axis else size for number, size in enumerate(like.shape)])
+        """Returns the position of this process's first query, counted from the first key."""
+        return sum(self.keys) - sum(self.queries[self.rank:])
 
     def gather(self, own: Tensor, axis: int) -> Tensor:
-        """Returns the rows of the keys that this process gets."""
-        own = own.contiguous()
-        parts = {rank: own if rank == self.rank else self._empty(own, axis, rank) for rank in self.seen[self.rank]}
-        self._pass({rank: own for rank, seen in enumerate(self.seen) if self.rank in seen}, parts, _KEYS)
-        return torch.cat(list(parts.values()), axis) if parts else own.narrow(axis, 0, 0)
-
-    def _got(self) -> Tuple[int, int]:
-        """Returns the first key that this process gets, and their number."""
-        seen = self.seen[self.rank]
-        return sum(self.keys[:seen.start]), sum(self.keys[seen.start:seen.stop])
-
-    def narrow(self, array: Tensor, axis: int) -> Tensor:
-        """Returns the part of an array of all keys for the keys that this process gets."""
-        return array.narrow(axis, *self._got())
-
-    def widen(self, gradient: Tensor, axis: int) -> Tensor:
-        shape = list(gradient.shape)
-        shape[axis] = sum(self.keys)
-        whole = gradient.new_zeros(shape)
-        self.narrow(whole, axis).copy_(gradient)
-        return whole
+        """Returns the rows of the keys of all processes."""
+        return _of_all(own, axis, self.keys, self.group)
 
     def give_back(self, gradient: Tensor, axis: int) -> Tensor:
-        """Returns the gradient of this process's own rows: the sum over all processes that got them."""
-        seen = self.seen[self.rank]
-        each = torch.split(gradient, [self.keys[rank] for rank in seen], axis) if seen else ()
-        given = {rank: one.contiguous() for rank, one in zip(seen, each)}
-        parts = {rank: given[rank] if rank == self.rank else self._empty(gradient, axis, self.rank)
-                 for rank, others in enumerate(self.seen) if self.rank in others}
-        self._pass(given, parts, _GRADIENTS)
-        sums = torch.float64 if gradient.dtype == torch.float64 else torch.float32
-        total = torch.zeros_like(self._empty(gradient, axis, self.rank), dtype=sums)
-        for part in parts.values():
-            total += part
-        return total.to(gradient.dtype)
+        """Returns the gradient of this process's own rows: the sum over all processes."""
+        total = gradient.to(torch.float64 if gradient.dtype == torch.float64 else torch.float32).contiguous()
+        dist.all_reduce(total, group=self.group)
+        return total.narrow(axis, sum(self.keys[:self.rank]), self.keys[self.rank]).to(gradient.dtype).contiguous()
 
 
-def _gradients(kernel: Kernel, exchange: _Exchange, q: Tensor, out: Tensor, dout: Tensor, arrays: Mapping[str, Any],
+def _of_all(own: Tensor, axis: int, counts: Sequence[int], group: Any) -> Tensor:
+    """Returns the rows of all processes along an axis. `counts` has the number of rows of each process."""
+    padded = own.new_zeros([*own.shape[:axis], max(counts), *own.shape[axis + 1:]])
+    padded.narrow(axis, 0, own.shape[axis]).copy_(own)
+    parts = [torch.empty_like(padded) for _ in counts]
+    dist.all_gather([part.view(torch.uint8) for part in parts], padded.view(torch.uint8), group=group)
+    return torch.cat([part.narrow(axis, 0, count) for part, count in zip(parts, counts)], axis)
+
+
+def _gradients(kernel: Kernel, start: int, q: Tensor, out: Tensor, dout: Tensor, arrays: Mapping[str, Any],
                seed: Optional[int], wanted: Sequence[bool]) -> List[Optional[Tensor]]:
     """Returns the gradients for the queries of this process, or None for those that are not wanted."""
     binding = kernel._with_gradients()
     k, v = arrays["k"], arrays["v"]
     given = {name: value for name, value in arrays.items() if name not in ("k", "v")}
-    whole = [p for p in kernel.parameters if "n_k" in p.shape and not exchange.travels(p)]
-    for p in whole:
-        given[p.name] = exchange.narrow(given[p.name], p.shape.index("n_k"))
     if not q.shape[2] or not k.shape[2]:
         each = [(a, a.dtype) for a in (q, k, v)]
         each += [(a, gradient_dtype(p.dtype, a)) for p in binding.learned for a in [given[p.name]]]
         return [torch.zeros(a.shape, dtype=dtype) if is_wanted else None for (a, dtype), is_wanted in zip(each, wanted)]
-    start = exchange.start()
     if start != k.shape[2] - q.shape[2]:
         given["query_start"] = start
     names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
     result = binding.backward(q, k, v, out, dout, given, seed, None, names, None, torch.get_num_threads())
-    for p in whole:
-        if getattr(result, "d" + p.keyword, None) is not None:
-            wide = exchange.widen(getattr(result, "d" + p.keyword), p.shape.index("n_k"))
-            result = result._replace(**{"d" + p.keyword: wide})
     return [getattr(result, name) if is_wanted else None for name, is_wanted in zip(binding.gradients, wanted)]
 
 
@@ -397,10 +333,13 @@ class ContextParallel:
         self._meet(kernel, error, lambda: _library().attn_ranks_forward(
             ctypes.byref(self._messages.transport), *[None] * 7, _room().of(64)))
 
+    def _reduced(self, number: int, how: Any = dist.ReduceOp.SUM) -> int:
+        made = torch.tensor([number])
+        dist.all_reduce(made, how, group=self._group)
+        return int(made)
+
     def _total(self, k: Any) -> int:
-        number = torch.tensor([k.shape[2] if getattr(k, "ndim", 0) == 4 else 0])
-        dist.all_reduce(number, group=self._group)
-        return int(number)
+        return self._reduced(k.shape[2] if getattr(k, "ndim", 0) == 4 else 0)
 
     def _with_all_ids(self, binding: Any, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns the arrays, with the ids of the tokens of all processes instead of this one's own."""
@@ -415,11 +354,7 @@ class ContextParallel:
             batches, rows = ([int(one[number]) for one in sizes] for number in (0, 1))
             if min(rows) < 0 or len(set(batches)) > 1 or own is None:
                 continue  # the call raises an exception for one of them
-            padded = own.new_zeros(batches[0], max(rows))
-            padded[:, :own.shape[1]] = own
-            parts = [torch.empty_like(padded) for _ in sizes]
-            dist.all_gather(parts, padded, group=self._group)
-            made[p.name] = torch.cat([part[:, :count] for part, count in zip(parts, rows)], 1)
+            made[p.name] = _of_all(own, 1, rows, self._group)
         return made
 
     def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
@@ -470,14 +405,15 @@ class ContextParallel:
 
     def _backward_of_all_keys(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, out: Tensor, dout: Tensor,
                               given: Mapping[str, Any], seed: Optional[int], wanted: Sequence[bool]) -> List[Tensor]:
-        """Computes the gradients for the process's own queries, with all keys that they see. Gradients of keys are added
-        where the keys are, in the order of the processes."""
+        """Computes the gradients for the process's own queries, with the keys of all processes. Gradients of keys are
+        added."""
         own: Optional[Exception] = None
         made: List[Optional[Tensor]] = []
         try:
-            exchange = _Exchange(self._group, kernel, q.shape[2], k.shape[2])
+            exchange, chain = _Exchange(self._group, q.shape[2], k.shape[2]), kernel._with_ranks()
             keys = {"k": 2} if kernel.values_are_keys else {"k": 2, "v": 2}
-            keys |= {p.name: p.shape.index("n_k") for p in kernel.parameters if exchange.travels(p)}
+            keys |= {p.name: p.shape.index("n_k") for p in kernel.parameters if "n_k" in p.shape and "n_q" not in p.shape
+                     and (not chain.has_sums() or p.name in chain.rows)}  # each process has the rows of its own keys
             arrays = {**given, "k": k, "v": v}
             for name, axis in keys.items():
                 if arrays.get(name) is not None:
@@ -488,21 +424,16 @@ class ContextParallel:
             self._messages.failure = error
             self._check(kernel, _ENOT_DELIVERED, None)
         try:
-            made = _gradients(kernel, exchange, q, out, dout, arrays, seed, wanted)
+            made = _gradients(kernel, exchange.start(), q, out, dout, arrays, seed, wanted)
         except Exception as error:
             own = error
-        self._check(kernel, self._agree(-2 if own else 0), own)
+        self._check(kernel, self._reduced(-2 if own else 0, dist.ReduceOp.MIN), own)
         words = ["q", "k", "v", *(p.name for p in kernel._with_gradients().learned)]
         for number, name in enumerate(words):
             one = made[number]
             if one is not None and name in keys:
                 made[number] = exchange.give_back(one, keys[name])
         return [one for one in made if one is not None]
-
-    def _agree(self, code: int) -> int:
-        number = torch.tensor([code])
-        dist.all_reduce(number, dist.ReduceOp.MIN, group=self._group)
-        return int(number)
 
     def _check(self, kernel: Kernel, code: int, own: Optional[Exception]) -> None:
         """Raises the same exception on all processes. `code` is the same on all, `own` the exception of this one."""
