@@ -77,15 +77,20 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
         int64_t heads, rows, dim;
         bool written;
     } array[] = {
-        {&p->q, of_q, p->n_q, head_dim, false},         {&p->k, of_k, p->n_k, key_row, false},
-        {&p->v, p->kv_heads, p->n_k, value_row, false}, {&p->out, p->heads, p->n_q, value_dim, true},
-        {&p->dout, p->heads, p->n_q, value_dim, false}, {&p->dq, of_q, p->n_q, head_dim, true},
-        {&p->dk, of_k, p->n_k, head_dim, true},         {&p->dv, p->kv_heads, p->n_k, value_dim, true},
+        {&p->statistics_at, p->heads, p->n_q, 1, p->statistics != NULL},
+        {&p->q, of_q, p->n_q, head_dim, false},
+        {&p->k, of_k, p->n_k, key_row, false},
+        {&p->v, p->kv_heads, p->n_k, value_row, false},
+        {&p->out, p->heads, p->n_q, value_dim, true},
+        {&p->dout, p->heads, p->n_q, value_dim, false},
+        {&p->dq, of_q, p->n_q, head_dim, true},
+        {&p->dk, of_k, p->n_k, head_dim, true},
+        {&p->dv, p->kv_heads, p->n_k, value_dim, true},
     };
     /* one check for all arrays, because most problems are small */
     const bool all_fit = product_fits(p->batch, max(max(p->heads, p->kv_heads), p->key_heads), max(p->n_q, p->n_k),
                                       max(max(head_dim, value_dim), max(key_row, value_row)));
-    int error = strides_check(&p->statistics_at, p->batch, p->heads, p->n_q, 1, p->statistics != NULL, all_fit);
+    int error = 0;
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
         error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
                               all_fit);

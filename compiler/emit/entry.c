@@ -33,15 +33,6 @@ static void list(struct text *out, const char *member, const char *arrays)
     if (arrays) text_add(out, "    .%s = %s,\n", member, arrays);
 }
 
-static const char *statistics_name(const struct spec *spec)
-{
-    static const char *const kind[] = {[STATISTICS_ABSENT] = "ATTN_NO_STATISTICS",
-                                       [STATISTICS_LOGARITHMS] = "ATTN_LOGARITHMS",
-                                       [STATISTICS_DENOMINATORS] = "ATTN_DENOMINATORS",
-                                       [STATISTICS_UNDIVIDED] = "ATTN_UNDIVIDED"};
-    return kind[spec_statistics(spec)];
-}
-
 /* Returns whether the kernel's outputs have statistics that a caller can ask for. */
 static bool has_statistics(const struct kernel_arrays *arrays)
 {
@@ -223,7 +214,6 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     number(out, "masks", masks);
     number(out, "by_heads", by_heads);
     if (spec->dropout > 0 && spec->seed) text_add(out, "    .seed = UINT64_C(%llu),\n", (unsigned long long)spec->seed);
-    if (has_statistics(e->p->arrays)) text_add(out, "    .statistics = %s,\n", statistics_name(spec));
     text_add(out, "    .ids = %s,\n", ids ? arena_printf(arena, "ARRAY_%s", ids->identifier) : "-1");
     first_sums(e, all, out);
     gradients(e, all, out);
@@ -378,7 +368,7 @@ static void description(const struct emitted_file *e, int params, struct text *o
     text_add(out, "    .key_dtype = %s, .value_dtype = %s,\n", emit_runtime_dtype(spec_type_of_keys(spec)),
              emit_runtime_dtype(spec_type_of_values(spec)));
     if (has_statistics(p->arrays))
-        text_add(out, "    .statistics = %s, .merge = %s_merge,\n", statistics_name(spec), name);
+        text_add(out, "    .statistics = %s, .merge = %s_merge,\n", table_statistics(spec), name);
     if (strides)
         text_add(out, "    .strides = offsetof(struct %s_params, %s), .strides_bytes = sizeof(struct %s_strides),\n",
                  name, strides, name);
@@ -427,7 +417,8 @@ void emit_entry_points(const struct emitted_file *e, const struct table_arrays *
             out,
             "int %s_merge(const struct attn_problem *left, void *left_out, const struct attn_problem *right, "
             "const void *right_out)\n{\n    return attn_merge(left, left_out, right, right_out, %s, %lld, %s);\n}\n",
-            p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim, statistics_name(p->spec));
+            p->spec->name, emit_runtime_dtype(p->spec->dtype), (long long)p->spec->value_dim,
+            table_statistics(p->spec));
     kernel_functions(p, &forward, &backward, out);
     description(e, params, out);
 }

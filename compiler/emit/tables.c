@@ -110,6 +110,15 @@ const char *table_list(struct arena *arena, const struct table_arrays *all, cons
     return *list ? arena_printf(arena, "(const uint8_t[]){%sNO_ARRAY}", list) : NULL;
 }
 
+const char *table_statistics(const struct spec *spec)
+{
+    static const char *const kind[] = {[STATISTICS_ABSENT] = "ATTN_NO_STATISTICS",
+                                       [STATISTICS_LOGARITHMS] = "ATTN_LOGARITHMS",
+                                       [STATISTICS_DENOMINATORS] = "ATTN_DENOMINATORS",
+                                       [STATISTICS_UNDIVIDED] = "ATTN_UNDIVIDED"};
+    return kind[spec_statistics(spec)];
+}
+
 /* Returns the number of the array among the arguments of an entry. */
 static int argument_number(const struct kernel_arrays *arrays, const struct kernel_array *a, enum entry entry)
 {
@@ -201,8 +210,10 @@ static void place_of_caller(const struct emission *p, const struct kernel_array 
     case PLACE_PROBLEM:
         text_add(out,
                  ", .origin = FROM_PROBLEM, .member = offsetof(struct attn_problem, %s), .strides = offsetof(struct "
-                 "attn_problem, %s_at)",
-                 a->member, a->member);
+                 "attn_problem, %s_at), .elements = %lld",
+                 a->member, a->member, (long long)array_row_elements(a));
+        if (axis_of_size(a, ARRAY_SIZE_N_K) >= 0) text_add(out, ", .sizes = 1 << -ATTN_N_K");
+        if (strcmp(a->name, "statistics") == 0) text_add(out, ", .statistics = %s", table_statistics(p->spec));
         break;
     case PLACE_GRADIENTS:
         text_add(out, ", .origin = FROM_GRADIENTS, .member = offsetof(struct %s_gradients, %s)", name, a->member);
@@ -275,8 +286,8 @@ void table_rows(const struct emitted_file *e, const struct table_arrays *all, st
             text_add(out, ", .access = {%s, %s}, .dtype = %s", access_name(a->access[ENTRY_FORWARD]),
                      access_name(e->p->parts ? a->access[ENTRY_BACKWARD] : ACCESS_NONE), emit_runtime_dtype(a->dtype));
             if (a->appended != a->dtype) text_add(out, ", .appended = %s", emit_runtime_dtype(a->appended));
-            if (a->role == ROLE_PER_QUERY || a->role == ROLE_PER_KEY)
-                text_add(out, ", .rows = %s", a->role == ROLE_PER_QUERY ? "ROWS_OF_QUERIES" : "ROWS_OF_KEYS");
+            if (a->role == ROLE_PER_QUERY || a->role == ROLE_PER_KEY || a->place == PLACE_PROBLEM)
+                text_add(out, ", .rows = %s", a->role == ROLE_PER_KEY ? "ROWS_OF_KEYS" : "ROWS_OF_QUERIES");
             place_of_caller(e->p, a, params, &masks, out);
             params += a->place == PLACE_PARAMS;
         }

@@ -30,6 +30,7 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e);
 void table_enumerators(const struct table_arrays *all, struct text *out);
 /* Returns C for the list of the arrays with set[k], or NULL if there are none. */
 const char *table_list(struct arena *arena, const struct table_arrays *all, const bool *set);
+const char *table_statistics(const struct spec *spec);        /* returns the name of enum attn_statistics */
 int table_params(const struct emission *p, struct text *out); /* prints struct attn_param; returns their number */
 void table_rows(const struct emitted_file *e, const struct table_arrays *all, struct text *out);
 

@@ -50,11 +50,17 @@ ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct att
     return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
 }
 
-/* Returns the strides of an output in the problem, an array [B,H,n_q]. If all are 0, it is contiguous. */
-static struct attn_strides strides_of_output(const struct attn_problem *p, struct attn_strides given)
+ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p)
 {
-    const int any = given.batch || given.head || given.row;
-    return any ? given : (struct attn_strides){p->heads * p->n_q, p->n_q, 1};
+    const int64_t size[] = {[-ATTN_BATCH] = p->batch,
+                            [-ATTN_HEADS] = p->heads,
+                            [-ATTN_KV_HEADS] = p->kv_heads,
+                            [-ATTN_N_Q] = p->n_q,
+                            [-ATTN_N_K] = p->n_k};
+    size_t elements = (size_t)a->elements;
+    for (int axis = 0; a->sizes >> axis; axis++)
+        if (a->sizes >> axis & 1) elements = bytes_times(elements, size[axis]);
+    return elements;
 }
 
 /* Arguments of a call that are not NULL. */
@@ -95,7 +101,6 @@ static void place_arguments(struct call *call, const void *const *argument, enum
             to->at = call->array[a->of].at;
         if (a->origin == FROM_ARGUMENT || a->origin == FROM_PROBLEM || a->origin == FROM_ARRAY)
             to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
-        if (a->origin == FROM_PROBLEM) to->strides = strides_of_output(&call->p, to->strides);
     }
 }
 

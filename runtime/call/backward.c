@@ -108,18 +108,7 @@ static int is_whole(const struct kernel *kernel, const struct array *a)
 
 static size_t left_bytes(const struct kernel *kernel, const struct array *a, const struct attn_problem *p)
 {
-    const struct {
-        enum attn_axis axis;
-        int64_t size;
-    } sizes[] = {{ATTN_BATCH, p->batch},
-                 {ATTN_HEADS, p->heads},
-                 {ATTN_KV_HEADS, p->kv_heads},
-                 {ATTN_N_Q, p->n_q},
-                 {ATTN_N_K, p->n_k}};
-    size_t bytes = (size_t)a->elements * kernel->real;
-    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-        if (a->sizes >> -(int)sizes[k].axis & 1) bytes = bytes_times(bytes, sizes[k].size);
-    return whole_lines(bytes);
+    return whole_lines(bytes_times(attn_call_elements(a, p), (int64_t)kernel->real));
 }
 
 /* Places the left arrays of the linear or quadratic form at `left`, if the call wants a gradient that needs them.

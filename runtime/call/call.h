@@ -44,6 +44,8 @@ INLINE int check_arguments(const struct call *call, int queries, int keys)
                ? ATTN_EPOINTER
                : 0;
 }
+/* Returns the elements of an array with `elements` and `sizes`, or of its row if `elements` counts those of a row. */
+ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p);
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
 ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
@@ -124,8 +126,8 @@ ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct 
 ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
-ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads, unsigned char *work,
-                                        size_t bytes);
+ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
+                                        unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
    tables of tiles, corrected values. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,

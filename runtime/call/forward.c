@@ -85,19 +85,21 @@ ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *
                        0, (size_t)elements * element);
 }
 
-/* Writes the statistics of rows that see no key. */
-static void clear_statistics(const struct call *call, const struct place *place, enum attn_dtype dtype)
+/* Writes an output of the problem for rows that see no key. */
+static void clear_output(const struct call *call, const struct array *a, const struct place *place)
 {
     const struct attn_problem *const p = &call->p;
     const struct attn_strides *const s = &place->strides;
-    const double none = call->kernel->statistics == ATTN_LOGARITHMS ? -HUGE_VAL : 0;
+    const double none = a->statistics == ATTN_LOGARITHMS ? -HUGE_VAL : 0;
+    const int64_t elements = (int64_t)attn_call_elements(a, p);
     for (int64_t row = 0; place->at && row < p->batch * p->heads * p->n_q; row++) {
         const int64_t at = row / p->n_q / p->heads * s->batch + row / p->n_q % p->heads * s->head +
                            row % p->n_q * s->row;
-        if (dtype == ATTN_F64)
-            ((double *)place->at)[at] = none;
-        else
-            ((float *)place->at)[at] = (float)none;
+        for (int64_t x = at; x < at + elements; x++)
+            if (a->dtype == ATTN_F64)
+                ((double *)place->at)[x] = none;
+            else
+                ((float *)place->at)[x] = (float)none;
     }
 }
 
@@ -109,7 +111,7 @@ static void compute_without_keys(const struct call *call)
         const struct array *const a = &kernel->array[k];
         if (a->origin == FROM_ARGUMENT && a->access[ENTRY_FORWARD] > ACCESS_READ)
             attn_call_clear_rows(call, &call->array[k], kernel->value_dim);
-        if (a->origin == FROM_PROBLEM) clear_statistics(call, &call->array[k], a->dtype);
+        if (a->origin == FROM_PROBLEM) clear_output(call, a, &call->array[k]);
     }
 }
 

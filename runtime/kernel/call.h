@@ -245,8 +245,11 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint8_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes */
-    int sizes;        /* FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum attn_axis */
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes
+                       */
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
+                         attn_axis */
+    enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
 
 /* An array whose rows a state stores. */
@@ -281,7 +284,6 @@ struct kernel {
     size_t gradients_bytes; /* the size of struct NAME_gradients */
     int strided, storage, values_are_keys, delta, positions, shares, masks;
     uint64_t seed; /* the seed of dropout in the spec */
-    enum attn_statistics statistics;
     int ids; /* the number of the array whose integers the linear form needs in order, or -1 */
     /* Prefix sums: prefix_row is the number of them for each head and position, or 0. `prefix` has the numbers of their
        arrays, in the order of enum prefix_array; subnormals are taken for zeros */

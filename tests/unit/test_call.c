@@ -750,10 +750,52 @@ static void sums_of_other_keys(void)
     end(&a);
 }
 
+/* ---- rows that see no key ---- */
+
+static void leave_rows(const struct call *call, int64_t task, unsigned char *work)
+{
+    (void)call, (void)task, (void)work;
+}
+
+/* Without keys, all rows of an output in the problem become 0, or -inf if they are logarithms. */
+static void outputs_without_keys(void)
+{
+    enum { ELEMENTS = 3, ROWS = 2 * 2 * 2, SPAN = 5 };
+    const struct program program = {.tile = -1, .rows = leave_rows, .own = OWN};
+    const struct target targets[] = {{NULL, &program, 1}};
+    struct array arrays[ARRAYS];
+    struct kernel kernel = {TOY_KERNEL(targets), .delta = 1};
+    float output[ROWS * SPAN];
+    const struct attn_problem p = {.batch = 2,
+                                   .heads = 2,
+                                   .kv_heads = 2,
+                                   .n_q = 2,
+                                   .threads = 1,
+                                   .statistics = output,
+                                   .statistics_at = {4 * SPAN, 2 * SPAN, SPAN}};
+    const struct arrays a = begin(&p, attn_call_workspace(&kernel, &p), NULL);
+    memcpy(arrays, toy_arrays, sizeof arrays);
+    kernel.array = arrays;
+    for (int logarithms = 0; logarithms < 2; logarithms++) {
+        arrays[STATISTICS].elements = ELEMENTS;
+        arrays[STATISTICS].statistics = logarithms ? ATTN_LOGARITHMS : ATTN_NO_STATISTICS;
+        for (int x = 0; x < ROWS * SPAN; x++) output[x] = 7;
+        CU_ASSERT(forward(&kernel, &p, NULL, &a) == 0);
+        for (int x = 0; x < ROWS * SPAN; x++)
+            CU_ASSERT(output[x] == (x % SPAN >= ELEMENTS ? 7 : logarithms ? -HUGE_VALF : 0));
+        arrays[STATISTICS].sizes = 1 << -ATTN_N_K; /* now rows have no elements */
+        output[0] = 7;
+        CU_ASSERT(forward(&kernel, &p, NULL, &a) == 0 && output[0] == 7);
+        arrays[STATISTICS].sizes = 0;
+    }
+    end(&a);
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {
         {"call/choice", choice},
+        {"call/outputs_without_keys", outputs_without_keys},
         {"call/each_task_once", each_task_once},
         {"call/heads_as_queries", heads_as_queries},
         {"call/order_of_errors", order_of_errors},
