@@ -224,6 +224,7 @@ static json_t *value(const struct key_row *row)
     case ROW_SCHEDULE: return schedule(row);
     case ROW_ARRAYS: return arrays();
     case ROW_EXTENTS: return extents(row);
+    case ROW_ARRAY: return json_pack("{s:s}", "type", "string");
     case ROW_ROWS: return list(json_pack("{s:s}", "type", "string"), true);
     }
     return NULL;

@@ -284,11 +284,26 @@ static void check_dropout(struct spec_reader *r)
               "dropout");
 }
 
+/* Reports an array of `delta` without a row of head_dim elements for each key. */
+static void check_rows_of_delta(struct spec_reader *r, const char *key, const struct user_array *a)
+{
+    struct yaml *const node = yaml_get(yaml_get(r->root, "delta"), key);
+    if (!a) return;
+    const struct user_axis *const axis = a->axis;
+    if (a->rank == 4 && axis[0].extent == EXTENT_B && (axis[1].extent == EXTENT_H || axis[1].extent == EXTENT_G) &&
+        axis[2].extent == EXTENT_NK &&
+        (axis[3].extent == EXTENT_D || (axis[3].extent == EXTENT_NUMBER && axis[3].number == r->spec->head_dim)))
+        return;
+    spec_error(r, node, "'%s': '%s' has no row of head_dim elements for each key of each head", key, a->name);
+    spec_note(r, node, "its shape is [B, H, Nk, D]");
+}
+
 static void check_delta(struct spec_reader *r)
 {
     struct yaml *const delta = yaml_get(r->root, "delta"), *const project = yaml_get(r->root, "project");
     if (!delta || delta->wrong || delta->kind == YAML_NULL) return;
     if (project) clash(r, delta, "'project' removes positions, so it cannot be combined with 'delta'", "project");
+    check_rows_of_delta(r, "erase", r->spec->erase);
     struct yaml *const normalize = yaml_get(r->root, "normalize");
     if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
         clash(r, normalize, "'sink' with softmax and 'delta' is not compiled yet", "delta");

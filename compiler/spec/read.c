@@ -683,6 +683,11 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_ARRAYS: break; /* Arrays are read before all other keys. */
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
     case ROW_ROWS: read_rows(r, row, node, into); break;
+    case ROW_ARRAY: {
+        const struct user_array *const a = read_array_of_rows(r, row, node);
+        if (a) store(into, row->field, &a, sizeof a);
+        break;
+    }
     }
 }
 

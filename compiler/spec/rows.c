@@ -125,6 +125,7 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_SCHEDULE: text_add(out, "a map of integers, or a list of such maps"); break;
     case ROW_ARRAYS: text_add(out, "a map of arrays, NAME: {shape: …}"); break;
     case ROW_ROWS: text_add(out, "a list of arrays"); break;
+    case ROW_ARRAY: text_add(out, "the name of an array"); break;
     case ROW_EXTENTS: text_add(out, "a list of integers and of B, H, G, Nq, Nk, D, E"); break;
     }
 }

@@ -165,6 +165,7 @@ struct spec {
     /* The logarithm of the decay from one position to the next, or NULL. */
     const struct expression *decay;
     const struct expression *rate; /* the rate of delta, or NULL if values are not corrected */
+    const struct user_array *erase; /* the rows whose values delta removes, or NULL: the keys */
     int64_t linformer;             /* `size` of linformer, or 0 */
     struct position project_at, block_at, algorithm_at, emit_at, delta_at, storage_at;
     int64_t head_dim, value_dim, max_length; /* 0 means that there is no limit */
@@ -335,6 +336,7 @@ enum row_type {
     ROW_ARRAYS,
     ROW_EXTENTS,
     ROW_ROWS,
+    ROW_ARRAY
 };
 enum row_check {
     CHECK_ANY,

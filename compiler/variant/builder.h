@@ -134,7 +134,7 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 int build_prepared(struct builder *x, int v, bool query, int sequence);
 /* Makes the rows of an array, after the steps of `prepare` for these rows. The axes are [b g m sequence d], without m
    if the array has no query heads, and without axes that it lacks. The axis of an array over Nk is `sequence`, which is
-   x->j or another axis of keys. The axis of an array over Nq is x->i. (prepare.c) */
+   x->j or another axis of keys. The axis of an array over Nq is x->i. Weights of two keys have no m. (prepare.c) */
 int build_rows(struct builder *x, const struct user_array *a, int sequence);
 
 /* Builds the delta rule and returns its solution u. k are prepared keys, and `given` are the keys before they are

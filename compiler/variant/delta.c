@@ -29,14 +29,30 @@ static int rates(struct builder *x)
     return graph_map(x->g, 3, (int[]){x->b, x->kv, x->j}, operands.count, operands.ref, rate);
 }
 
+/* Returns the keys as rows along axis t. `given` are the keys before they are prepared, or -1. */
+static int keys_at(struct builder *x, int given, int k, int t)
+{
+    const int row[] = {x->b, x->kv, t, x->d};
+    const struct ref at_t = graph_ref(x->g, given < 0 ? k : given, row);
+    const int made = graph_map(x->g, 4, row, 1, &at_t, build_operand(x, 0));
+    return given < 0 ? made : build_prepared(x, made, false, t);
+}
+
+/* Returns the rows of an array as rows along axis t, over [b g t d]. `among` builds weights of two keys. */
+static int rows_at(struct builder *among, const struct user_array *a, int t)
+{
+    const int rows = build_rows(among, a, t), row[] = {among->b, among->kv, t, among->d};
+    if (among->g->value[rows].axes[3] == among->d) return rows;
+    const struct ref of = graph_ref(among->g, rows, row);
+    return graph_map(among->g, 4, row, 1, &of, build_operand(among, 0));
+}
+
 int build_corrected(struct builder *x, int given, int k, int v)
 {
     const int t = module_axis(x->m, "t_key", SIZE_N_K, 0);
-    struct ref at_t = graph_ref(x->g, given < 0 ? k : given, (int[]){x->b, x->kv, t, x->d});
-    int row = graph_map(x->g, 4, (int[]){x->b, x->kv, t, x->d}, 1, &at_t, build_operand(x, 0));
-    if (given >= 0) row = build_prepared(x, row, false, t);
     struct builder among = *x;
     among.of_keys = true;
+    const int row = x->spec->erase ? rows_at(&among, x->spec->erase, t) : keys_at(x, given, k, t);
     among.i = t;
     int w = build_weights(&among, row, k);
     if (w >= 0) w = build_decayed(&among, w);

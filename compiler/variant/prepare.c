@@ -186,11 +186,17 @@ int build_rows(struct builder *x, const struct user_array *a, int sequence)
 {
     const bool query = a->axis[a->rank - 2].extent == EXTENT_NQ;
     int v = build_array(x, a);
-    struct value like = x->g->value[v];
-    if (!query && like.axes[like.rank - 2] != sequence) {
-        like.axes[like.rank - 2] = sequence;
-        const struct ref rows = graph_ref(x->g, v, like.axes);
-        v = graph_map(x->g, like.rank, like.axes, 1, &rows, build_operand(x, 0));
+    const struct value whole = x->g->value[v];
+    struct value like = whole;
+    struct ref rows = graph_ref(x->g, v, NULL);
+    like.rank = 0;
+    for (int n = 0; n < whole.rank; n++) {
+        const int axis = !query && n == whole.rank - 2 ? sequence : whole.axes[n];
+        const bool member = x->of_keys && axis == x->member; /* a key/value head has one query head */
+        rows.sub[n] = member ? build_integer(x, 0) : build_index_of(x, axis);
+        if (!member) like.axes[like.rank++] = axis;
     }
+    if (like.rank < whole.rank || like.axes[like.rank - 2] != whole.axes[whole.rank - 2])
+        v = graph_map(x->g, like.rank, like.axes, 1, &rows, build_operand(x, 0));
     return prepared(x, a, v, query, query ? x->i : sequence);
 }

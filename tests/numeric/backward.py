@@ -226,6 +226,17 @@ DELTA = {   # Each value is (rate, similarity, other keys of the spec).
         'arrays': BETA | {'rate': {'shape': ['H', 'D'], 'learned': True}}, 'normalize': 'sum',
         'decay': {'log': '-exp(rate[h][d]) * 0.1'}}),
 }
+# Other rows than the keys give the values that are removed.
+def erasing(rate, similarity, **more):
+    arrays = BETA | (GATES if 'decay' in more else {}) | {'x': {'shape': ['B', 'H', 'Nk', 'D']}}
+    prepare = ['l2norm', {'l2norm': {'rows': ['x']}}]
+    return rate, similarity, {'arrays': arrays, 'prepare': prepare} | more | {'delta': {'rate': rate, 'erase': 'x'}}
+
+
+DELTA |= {
+    'erase': erasing('beta[b][h][t]', IDENTITY), 'erase_elements': erasing('beta[b][h][t]', IDENTITY, decay={'log': 'gate[b][h][t][d]'}),
+    'erase_rotated': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], normalize='sum', prepare=[
+        'l2norm', 'rope', {'rmsnorm': {'rows': ['x']}}, {'rope': {'rows': ['x']}}])}
 SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}
 # The delta rule without a linear form, by blocked substitution. Each value is (rate, similarity, other keys of the spec).
 SUBSTITUTED = {
@@ -238,6 +249,7 @@ SUBSTITUTED = {
         'shape': {'head_dim': 8, 'value_dim': 5, 'values': 'keys'}}),
     'gated': ('beta[b][h][t]', {'softmax': {'scale': 4}}, SOFTMAX_DELTA | {
         'arrays': BETA | GATE, 'decay': {'log': 'gate[b][h][t]'}, 'mask': {'all': ['causal', 'document']}}),
+    'erase': erasing('beta[b][h][t]', 'softmax', normalize='sum', mask={'all': ['causal', {'window': {'left': 9}}]}),
     'odd': ('beta[b][h][t]', {'custom': {'weight': 's * fabs(s)'}}, {
         'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}}),
     'quadratic': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {

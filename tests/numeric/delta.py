@@ -82,6 +82,20 @@ GATED = {'%s-%s' % (name, log): FORWARD[name] | {
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
     for n, name in enumerate(OF_D) for log in (list(ELEMENTS) if name == 'identity' else [list(ELEMENTS)[n % 2]])}
+# Other rows than the keys give the values that are removed.
+ROWS = BASE['arrays'] | {'x': {'shape': ['B', 'H', 'Nk', 'D']}}
+UNIT = ['l2norm', {'l2norm': {'rows': ['x']}}]
+ERASED = {'delta': BASE['delta'] | {'erase': 'x'}, 'arrays': ROWS, 'prepare': UNIT}
+ERASE = {
+    'identity': ERASED, 'raw': ERASED | {'prepare': ['l2norm', {'scale': {'by': 0.2, 'rows': ['x']}}]},
+    'rope': ERASED | {'prepare': [*UNIT, 'rope', {'rope': {'rows': ['x']}}]},
+    'elu': ERASED | FORWARD['elu'] | {'delta': FORWARD['elu']['delta'] | {'erase': 'x'}},
+    'polynomial': ERASED | FORWARD['polynomial'] | {'delta': FORWARD['polynomial']['delta'] | {'erase': 'x'}},
+    'narrow': ERASED | FORWARD['narrow'] | {'arrays': BASE['arrays'] | {'x': {'shape': ['B', 'G', 'Nk', 4]}}},
+    'block_5': ERASED | {'block': 5}, 'values_are_keys': ERASED | FORWARD['values_are_keys'],
+    'gate': ERASED | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk']}}},
+    'elements': ERASED | {'decay': {'log': 'gate[b][h][t][d]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}},
+}
 # Specs without a linear form. Some have weights relative to the maximum of their row, or masks that no state can
 # carry. The others ask for the quadratic form.
 SOFTMAX = {'similarity': 'softmax', 'normalize': 'sum'}
@@ -116,13 +130,17 @@ QUADRATIC |= {'gated_%s-%s' % (name, log): QUADRATIC[name] | {
     for name, log in (('softmax', 'gate'), ('softmax', 'fast'), ('softmax_window', 'slow'), ('softmax', 'elements'),
                       ('softmax_cap', 'learned'), ('softmax_large', 'growth'), ('exponential', 'gate'), ('window', 'gate'),
                       ('odd', 'elements'), ('quadratic_identity', 'gate'), ('quadratic_polynomial', 'slow'))}
+QUADRATIC |= {'erase_' + name: ERASE[name] | more for name, more in (
+    ('identity', {'algorithm': 'quadratic'}), ('elements', {'algorithm': 'quadratic'}), ('rope', SOFTMAX | WINDOW),
+    ('gate', SOFTMAX | {'mask': {'all': ['causal', 'document']}}))}
 # These specs are decoded. The others have masks that show later keys, or repeat what these test.
 APPENDING = ['softmax_rope', 'softmax_window', 'softmax_documents', 'softmax_parity', 'softmax_keys', 'gated_softmax-gate',
-             'gated_odd-elements', 'quadratic_strict']
+             'gated_odd-elements', 'quadratic_strict', 'erase_rope', 'erase_elements']
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
     ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
+GROWING |= {'erase_' + name: ERASE[name] for name in ('identity', 'rope', 'block_5', 'elements')}
 UNDERFLOW = 2.0 ** -120   # f32 has no smaller numbers of full precision, times the largest input
 # Each shape is (batch, heads, n_q, n_k).
 SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]
@@ -263,6 +281,10 @@ def main():
         spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f32', 'f16')[n % 5]} | BASE | more
         suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
         if n % (6 if WHOLE else 12) == 0: suite.case('check/gated_' + name, checked, suite, spec)
+    for n, (name, more) in enumerate(ERASE.items()):
+        spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'f32', 'bf16')[n % 4]} | BASE | more
+        suite.case('erase/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
+        if n % (2 if WHOLE else 5) == 0: suite.case('check/erase_' + name, checked, suite, spec)
     for n, (name, more) in enumerate(QUADRATIC.items()):
         dtype = ('f32', 'bf16', 'f32' if 'gated' in name else 'f64', 'f32', 'f16')[n % 5]
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more

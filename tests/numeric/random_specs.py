@@ -51,6 +51,15 @@ LONGEST = 4    # the maximum number of seconds of `attnc check`
 CANCELLED = 1e-9     # gradients below this part of the largest gradient are only rounding
 MOST_PAIRS = 40000   # the maximum number of pairs of query and key, of all heads, for gradient_definitions.py
 DRAWS = 6      # the maximum number of specs drawn for one case
+
+
+def without_delta(spec):
+    """Removes the delta rule, and the rows that it erases."""
+    del spec['delta']
+    spec.get('arrays', {}).pop('rows', None)
+    if 'prepare' in spec: spec['prepare'] = [step for step in spec['prepare'] if "'rows': [" not in str(step)]
+
+
 # Each row is a message with which attnc may refuse a spec, and a function that removes the cause. If the function is
 # None, the spec is dropped.
 REFUSED = [
@@ -72,7 +81,7 @@ REFUSED = [
     (r"'name': C reserves names|'name' is longer than", lambda spec, m: spec.update(name='spec')),
     (r"f(64|32|16) cannot hold the value \S+, which results from these options", None),
     (r"'delta' (corrects a value by earlier ones|with )|with 'delta'|'delta' is",
-     lambda spec, m: spec.pop('delta')),
+     lambda spec, m: without_delta(spec)),
     (r"the gradient of too many operands is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"polynomial_square with degree above \d+ and with coefficients as a parameter is not compiled yet", None),
     (r"division by zero|this constant (is infinite|is not a number|does not fit 64 bits)|'%' takes integers", None),

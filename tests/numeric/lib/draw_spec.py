@@ -361,6 +361,19 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
+def erase(spec):
+    """Lets some delta rules erase other rows than the keys. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('erase %s' % spec)
+    if 'delta' not in spec or rng.random() < 0.5: return
+    spec['arrays'] = spec.get('arrays', {}) | {'rows': {'shape': ['B', rng.choice(['H', 'G']), 'Nk', 'D']}}
+    steps = [{'l2norm': {'rows': ['rows']}}]
+    if rng.random() < 0.3: steps.insert(0, {rng.choice(['rmsnorm', 'layernorm']): {'rows': ['rows']}})
+    if rng.random() < 0.3 and spec['shape']['head_dim'] % 2 == 0: steps.append({'rope': {'rows': ['rows']}})
+    if rng.random() < 0.3: steps.append({'scale': {'by': rng.choice([0.5, -1]), 'rows': ['rows']}})
+    spec['prepare'] = [*spec.get('prepare', []), *steps] if rng.random() < 0.5 else [*steps, *spec.get('prepare', [])]
+    spec['delta']['erase'] = 'rows'
+
+
 def capped(node, largest, key=''):
     """Returns the spec with sizes up to those in `largest`, so that it compiles quickly."""
     if isinstance(node, dict): return {k: capped(v, largest, k) for k, v in node.items()}
@@ -434,6 +447,7 @@ def draw_spec(rng, numbers):
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     slopes(spec)
     if numbers: limits(spec), decay(spec)
+    erase(spec)
     truncated(spec)
     angles(spec)
     storage(spec)
