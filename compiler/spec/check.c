@@ -86,7 +86,7 @@ static void clash(struct spec_reader *r, struct yaml *node, const char *message,
     spec_place(r, yaml_get(r->root, key), arena_printf(r->arena, "'%s'", key));
 }
 
-/* Reports what cannot stand beside `rows` of a step. */
+/* Reports what a step with `rows` cannot have. */
 static void check_rows(struct spec_reader *r)
 {
     struct yaml *const steps = yaml_get(r->root, "prepare");
