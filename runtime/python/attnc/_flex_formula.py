@@ -497,14 +497,24 @@ def _choice(c: str, a: str, b: str) -> str:
 # ---- ranges
 
 
-def _of_ends(function: Callable[[_Number, _Number], _Number]) -> Callable[..., _Ends]:
+def _of_ends(function: Callable[..., _Number]) -> Callable[..., _Ends]:
     """Returns the range of an operation on two numbers that is monotonic in each."""
     def made(a: _Ends, b: _Ends) -> _Ends:
-        if a[0] is None or a[1] is None or b[0] is None or b[1] is None:
+        if None in (*a, *b):
             return None, None
-        all_ends = [function(x, y) for x in (a[0], a[1]) for y in (b[0], b[1])]
+        all_ends = [function(x, y) for x in a for y in b]
         return (None, None) if any(x != x for x in all_ends) else (min(all_ends), max(all_ends))
     return made
+
+
+def _of_quotient(function: Callable[..., _Number]) -> Callable[..., _Ends]:
+    """Does the same for a quotient, if the divisor is positive."""
+    return lambda a, b: _of_ends(function)(a, b) if (b[0] or 0) > 0 else (None, None)
+
+
+def _of_operand(number: int, function: Callable[..., _Ends]) -> Callable[..., _Ends]:
+    """Returns the range of an operation that depends on the range of one operand."""
+    return lambda *ends: (None, None) if None in ends[number] else function(*ends[number])
 
 
 def _unknown(*ends: _Ends) -> _Ends:
@@ -520,22 +530,6 @@ def _ends_of_bits(a: _Ends, b: _Ends) -> _Ends:
 def _ends_of_and(a: _Ends, b: _Ends) -> _Ends:
     tops = [x[1] for x in (a, b) if x[0] is not None and x[0] >= 0 and x[1] is not None]
     return (0, min(tops)) if tops else (None, None)
-
-
-def _ends_of_remainder(a: _Ends, b: _Ends) -> _Ends:
-    if b[0] is None or b[1] is None:
-        return None, None
-    return (0, b[1] - 1) if b[0] > 0 else (b[0] + 1, 0) if b[1] < 0 else (b[0], b[1])
-
-
-def _ends_of_size(a: _Ends) -> _Ends:
-    if a[0] is None or a[1] is None:
-        return 0, None
-    return (max(a[0], -a[1], 0), max(abs(a[0]), abs(a[1])))
-
-
-def _ends_of_shift(a: _Ends, b: _Ends) -> _Ends:
-    return (min(a[0], 0), max(a[1], 0)) if a[0] is not None and a[1] is not None else (None, None)
 
 
 # ---- operations, as rows of a table
@@ -732,10 +726,11 @@ _OPERATIONS.update({
     "bitwise_not": _Elementwise({"bool": "!{0}", "int": "(-1 - {0})"},
                          lambda a: (None if a[1] is None else -1 - a[1], None if a[0] is None else -1 - a[0])),
     "bitwise_left_shift": _Elementwise({"int": "({0} << {1})"}, lambda a, b: (-2**63, 2**63 - 1)),
-    "bitwise_right_shift": _Elementwise({"int": "({0} >> {1})"}, _ends_of_shift),
+    "bitwise_right_shift": _Elementwise({"int": "({0} >> {1})"}, _of_operand(0, lambda low, high: (min(low, 0), max(high, 0)))),
     "neg": _Elementwise({"int": "(-{0})", "real": "(-{0})"},
                  lambda a: (None if a[1] is None else -a[1], None if a[0] is None else -a[0])),
-    "abs": _Elementwise({"int": "fabs({0})", "real": "fabs({0})"}, _ends_of_size),
+    "abs": _Elementwise({"int": "fabs({0})", "real": "fabs({0})"},
+                 lambda a: (0, None) if None in a else (max(a[0], -a[1], 0), max(map(abs, a)))),
     "sign": _Elementwise({"bool": "{0}", "int": "(({0} > 0) - ({0} < 0))", "real": "((({0} > 0) - ({0} < 0)) * 1.0)"},
                   lambda a: (-1, 1), at_hidden="(-1.0)"),
     "pow_of_reals": _Elementwise({"real": "pow({0}, {1})"}),
@@ -759,30 +754,22 @@ for _name, _others in (
     _OPERATIONS.update(dict.fromkeys(_others.split(), _OPERATIONS[_name]))
 
 
-@_operation("add")
-def _add(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, alpha: Any = 1) -> Symbol:
-    left, right = _cast(trace, a, dtype).used(), _cast(trace, b, dtype).used()
-    if alpha != 1:
-        right = _OPERATIONS["mul"](trace, dtype, right, alpha)
-    made = _made(trace, "({0} || {1})" if dtype == torch.bool else "({0} + {1})", (left, right), dtype,
-                 _of_ends(operator.add))
-    return dataclasses.replace(made, hidden=_either(left.hidden, right.hidden))
+def _sum(sign: str, function: Callable[..., _Number]) -> Any:
+    def made(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, alpha: Any = 1) -> Symbol:
+        left, right = _cast(trace, a, dtype).used(), _cast(trace, b, dtype).used()
+        if alpha != 1:
+            right = _OPERATIONS["mul"](trace, dtype, right, alpha)
+        if sign == "-" and right.hidden:
+            raise _refuse("a difference of -inf")
+        text = "({0} || {1})" if dtype == torch.bool else f"({{0}} {sign} {{1}})"
+        return dataclasses.replace(_made(trace, text, (left, right), dtype, _of_ends(function)),
+                                   hidden=_either(left.hidden, right.hidden))
+    return made
 
 
-@_operation("sub", "subtract")
-def _subtract(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, alpha: Any = 1) -> Symbol:
-    left, right = _cast(trace, a, dtype).used(), _cast(trace, b, dtype).used()
-    if alpha != 1:
-        right = _OPERATIONS["mul"](trace, dtype, right, alpha)
-    if right.hidden:
-        raise _refuse("a difference of -inf")
-    made = _made(trace, "({0} - {1})", (left, right), dtype, _of_ends(operator.sub))
-    return dataclasses.replace(made, hidden=left.hidden)
-
-
-@_operation("rsub")
-def _subtract_from(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, alpha: Any = 1) -> Symbol:
-    return _subtract(trace, dtype, b, a, alpha)
+_operation("add")(_sum("+", operator.add))
+_operation("sub", "subtract")(_sum("-", operator.sub))
+_operation("rsub")(lambda trace, dtype, a, b, alpha=1: _OPERATIONS["sub"](trace, dtype, b, a, alpha))
 
 
 def _of_positive(function: Any, refused: bool) -> Any:
@@ -807,52 +794,6 @@ def _quotient(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Symbol:
     return _made(trace, "({0} / {1})", [_cast(trace, x, dtype).used() for x in (a, b)], dtype, _unknown)
 
 
-@_operation("div", "divide", "truediv", "true_divide")
-def _divide(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, rounding_mode: Optional[str] = None) -> Symbol:
-    if rounding_mode == "floor":
-        return _floor_divide(trace, dtype, a, b)
-    if _kind(dtype) == "int":
-        left, right = _divided(trace, dtype, a, b)
-        return _integer_quotient(trace, dtype, left, right)
-    made: Symbol = _of_positive(_quotient, True)(trace, dtype, a, b)
-    return made if rounding_mode is None else _OPERATIONS["trunc"](trace, dtype, made)
-
-
-def _integer_quotient(trace: _Trace, dtype: torch.dtype, left: Symbol, right: Symbol) -> Symbol:
-    """Returns a quotient as in C, rounded toward 0."""
-    if left.number is not None and right.number is not None:  # a kernel's formula has no 1 / 8, which is 0 in C alone
-        return _constant(trace, int(abs(left.number) // abs(right.number)) * (1 if left.number * right.number > 0 else -1),
-                         dtype)
-    ends = _of_ends(lambda x, y: int(abs(x) // abs(y)) * (1 if x * y > 0 else -1))
-    known = right.low is not None and right.low > 0
-    return _made(trace, "({0} / {1})", (left, right), dtype, ends if known else _unknown)
-
-
-def _divided(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> tuple[Symbol, Symbol]:
-    """Returns the operands of a division of integers."""
-    left, right = _cast(trace, a, dtype).used(), _cast(trace, b, dtype).used()
-    low, high = right.ends
-    if right.source is None and low is not None and high is not None and low <= 0 <= high:
-        raise _refuse("a division of integers by a number that may be 0")
-    return left, right
-
-
-@_operation("floor_divide", "floordiv")
-def _floor_divide(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Symbol:
-    if _kind(dtype) == "real":
-        return _OPERATIONS["floor"](trace, dtype, _quotient(trace, dtype, _plain(trace, a), _plain(trace, b)))  # type: ignore
-    left, right = _divided(trace, dtype, a, b)
-    if left.low is not None and left.low >= 0 and right.low is not None and right.low > 0:
-        return _integer_quotient(trace, dtype, left, right)
-    ends = _of_ends(operator.floordiv) if right.low is not None and right.low > 0 else _unknown
-    if left.number is not None and right.number is not None:
-        return _constant(trace, left.number // right.number, dtype)
-    return _made(trace, f"(({{0}} - {_REST}) / {{1}})", (left, right), dtype, ends)
-
-
-_REST = "(({0} % {1} + {1}) % {1})"  # the remainder with the sign of the divisor
-
-
 def _plain(trace: _Trace, a: Any) -> Symbol:
     s = trace.symbol(a)
     if s.hidden:
@@ -860,32 +801,53 @@ def _plain(trace: _Trace, a: Any) -> Symbol:
     return s
 
 
-@_operation("remainder", "mod")
-def _remainder(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Symbol:
-    if _kind(dtype) == "real":
-        operands = [_cast(trace, _plain(trace, x), dtype).used() for x in (a, b)]
-        return _made(trace, "({0} - {1} * floor({0} / {1}))", operands, dtype, _unknown)
-    left, right = _divided(trace, dtype, a, b)
-    if left.number is not None and right.number is not None:
-        return _constant(trace, left.number % right.number, dtype)
-    plain = left.low is not None and left.low >= 0 and right.low is not None and right.low > 0
-    return _made(trace, "({0} % {1})" if plain else _REST, (left, right), dtype, _ends_of_remainder)
+def _division(of_reals: str, of_integers: str, of_positive: str, fold: Callable[..., _Number],
+              ends: Callable[..., _Ends]) -> Any:
+    """Returns a quotient or a remainder.
+
+    of_reals, of_integers, of_positive: its C text, the last one for integers that are not negative
+    fold: the result for two numbers, because a kernel's formula has no 1 / 8, which is 0 in C alone"""
+    def made(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Symbol:
+        left, right = (_cast(trace, _plain(trace, x), dtype).used() for x in (a, b))
+        if _kind(dtype) == "real":
+            return _made(trace, of_reals, (left, right), dtype, _unknown)
+        low, high = right.ends
+        if right.source is None and low is not None and high is not None and low <= 0 <= high:
+            raise _refuse("a division of integers by a number that may be 0")
+        if left.number is not None and right.number is not None:
+            return _constant(trace, fold(left.number, right.number), dtype)
+        positive = left.low is not None and left.low >= 0 and right.low is not None and right.low > 0
+        return _made(trace, of_positive if positive else of_integers, (left, right), dtype, ends)
+    return made
 
 
-@_operation("fmod")
-def _fmod(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Symbol:
-    if _kind(dtype) == "real":
-        operands = [_cast(trace, _plain(trace, x), dtype).used() for x in (a, b)]
-        return _made(trace, "({0} - {1} * trunc({0} / {1}))", operands, dtype, _unknown)
-    left, right = _divided(trace, dtype, a, b)
-    if left.number is not None and right.number is not None:
-        return _constant(trace, int(math.fmod(left.number, right.number)), dtype)
-    return _made(trace, "({0} % {1})", (left, right), dtype,
-                 lambda x, y: (None, None) if y[0] is None or y[1] is None else
-                 (-max(abs(y[0]), abs(y[1])), max(abs(y[0]), abs(y[1]))))
+def _truncated(x: _Number, y: _Number) -> int:
+    return int(abs(x) // abs(y)) * (1 if x * y > 0 else -1)
 
 
-@_operation("pow")
+_REST = "(({0} % {1} + {1}) % {1})"  # the remainder with the sign of the divisor
+_truncating = _division("trunc(({0} / {1}))", "({0} / {1})", "({0} / {1})", _truncated, _of_quotient(_truncated))
+_operation("floor_divide", "floordiv")(_division(
+    "floor(({0} / {1}))", f"(({{0}} - {_REST}) / {{1}})", "({0} / {1})", operator.floordiv, _of_quotient(operator.floordiv)))
+_operation("remainder", "mod")(_division(
+    "({0} - {1} * floor({0} / {1}))", _REST, "({0} % {1})", operator.mod,
+    _of_operand(1, lambda low, high: (0, high - 1) if low > 0 else (low + 1, 0) if high < 0 else (low, high))))
+_operation("fmod")(_division(
+    "({0} - {1} * trunc({0} / {1}))", "({0} % {1})", "({0} % {1})", lambda x, y: int(math.fmod(x, y)),
+    _of_operand(1, lambda low, high: (-max(-low, high), max(-low, high)))))
+
+
+@_operation("div", "divide", "truediv", "true_divide")
+def _divide(trace: _Trace, dtype: torch.dtype, a: Any, b: Any, rounding_mode: Optional[str] = None) -> Any:
+    if rounding_mode == "floor":
+        return _OPERATIONS["floor_divide"](trace, dtype, a, b)
+    if _kind(dtype) == "int":
+        return _truncating(trace, dtype, a, b)
+    made = _of_positive(_quotient, True)(trace, dtype, a, b)
+    return made if rounding_mode is None else _OPERATIONS["trunc"](trace, dtype, made)
+
+
+@_operation("pow", "float_power")
 def _power(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Any:
     if _kind(dtype) == "real":
         return _OPERATIONS["pow_of_reals"](trace, dtype, _plain(trace, a), _plain(trace, b))
@@ -901,11 +863,6 @@ def _power(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Any:
     count = _OPERATIONS["mul"](trace, torch.int64, exponent, by)
     one = Symbol(trace, "1", torch.int64)
     return _cast(trace, _OPERATIONS["bitwise_left_shift"](trace, torch.int64, one, count), dtype)
-
-
-@_operation("float_power")
-def _float_power(trace: _Trace, dtype: torch.dtype, a: Any, b: Any) -> Any:
-    return _power(trace, dtype, a, b)
 
 
 # ---- comparisons and truth values
@@ -998,9 +955,7 @@ def _where(trace: _Trace, dtype: torch.dtype, condition: Any, a: Any, b: Any) ->
     return dataclasses.replace(made, hidden=hidden)
 
 
-@_operation("masked_fill")
-def _masked_fill(trace: _Trace, dtype: torch.dtype, a: Any, mask: Any, value: Any) -> Symbol:
-    return _where(trace, dtype, mask, value, a)
+_operation("masked_fill")(lambda trace, dtype, a, mask, value: _where(trace, dtype, mask, value, a))
 
 
 def _extreme(function: str, choose: Callable[..., _Number]) -> Any:
@@ -1091,16 +1046,8 @@ def _softplus(x: Any, beta: Any = 1, threshold: Any = 20) -> Any:
     return torch.where(x * beta > threshold, x, small)
 
 
-@_written("leaky_relu")
-def _leaky_relu(x: Any, negative_slope: float = 0.01) -> Any:
-    return torch.where(x > 0, x, x * negative_slope)
-
-
-@_written("elu")
-def _elu(x: Any, alpha: float = 1.0) -> Any:
-    return torch.where(x > 0, x, alpha * torch.expm1(x))
-
-
+_written("leaky_relu")(lambda x, negative_slope=0.01: torch.where(x > 0, x, x * negative_slope))
+_written("elu")(lambda x, alpha=1.0: torch.where(x > 0, x, alpha * torch.expm1(x)))
 _written("silu")(lambda x: x * torch.sigmoid(x))
 _written("square")(lambda x: x * x)
 _written("logsigmoid", "log_sigmoid")(lambda x: torch.clamp(x, max=0) - torch.log1p(torch.exp(-torch.abs(x))))
@@ -1143,8 +1090,6 @@ def _new(value: Optional[float]) -> Any:
         if value is not None:
             return _constant(trace, value, dtype)
         given = kwargs.get("fill_value", args[-1] if args else None)
-        if isinstance(a, (list, tuple)):
-            given = kwargs.get("fill_value", args[0] if args else None)
         return _cast(trace, given, dtype, explicit=True)
     return made
 
