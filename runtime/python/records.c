@@ -114,23 +114,25 @@ static bool fits_with_keys(const struct tensor *of, const struct layout *layout,
     return true;
 }
 
-struct attn_strides strides_of_rows(const struct tensor *rows)
+struct attn_strides strides_of_rows(const int64_t *shape, const int64_t *strides)
 {
-    const int64_t *const shape = rows->shape, *const strides = rows->strides;
     return (struct attn_strides){shape[0] > 1 ? strides[0] : 0, shape[1] > 1 ? strides[1] : 0,
                                  shape[2] > 1 ? strides[2] : shape[3]};
+}
+
+bool has_rows_in_place(const int64_t *shape, const int64_t *strides)
+{
+    const struct attn_strides of_rows = strides_of_rows(shape, strides);
+    return of_rows.batch >= 0 && of_rows.head >= 0 && of_rows.row >= shape[3] && (shape[3] == 1 || strides[3] == 1);
 }
 
 /* Returns true if `of` has a row for each key and the kernel can read it in place. */
 static bool has_rows(const struct tensor *of, const struct layout *layout, int64_t keys)
 {
     const int64_t *const shape = of->shape;
-    if (of->axes != 4 || layout->axes != 4 || number_of_type(of) != layout->type || shape[0] != layout->shape[0] ||
-        shape[1] != layout->shape[1] || shape[2] != keys || shape[3] != layout->shape[3])
-        return false;
-    const struct attn_strides strides = strides_of_rows(of);
-    return keys > 0 && strides.batch >= 0 && strides.head >= 0 && strides.row >= shape[3] &&
-           (shape[3] == 1 || of->strides[3] == 1);
+    return of->axes == 4 && layout->axes == 4 && number_of_type(of) == layout->type && shape[0] == layout->shape[0] &&
+           shape[1] == layout->shape[1] && shape[2] == keys && shape[3] == layout->shape[3] && keys > 0 &&
+           has_rows_in_place(shape, of->strides);
 }
 
 static int64_t keys_of(const struct call *call)
@@ -263,10 +265,7 @@ static bool take_descriptions(struct record *record, object *extras)
    extras: None, or a tuple for take_descriptions() */
 EXPORTED object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
                                       object *tensors, int64_t unaligned, object *wanted, object *empty,
-                                      object *saved_like, object *of, object *extras);
-object *attnc_tensors_record(object *owner, void *problem, void *params, size_t params_bytes, void *function,
-                             object *tensors, int64_t unaligned, object *wanted, object *empty, object *saved_like,
-                             object *of, object *extras)
+                                      object *saved_like, object *of, object *extras)
 {
     struct record *const record = calloc(1, sizeof *record);
     if (record == NULL) return kept(given.none);
@@ -298,8 +297,7 @@ object *attnc_tensors_record(object *owner, void *problem, void *params, size_t 
 }
 
 /* Makes a record serve other numbers of keys. */
-EXPORTED void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel);
-void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel)
+EXPORTED void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel)
 {
     struct record *const record = record_of(capsule);
     record->workspace = kernel->workspace;
@@ -307,8 +305,7 @@ void attnc_tensors_grow(object *capsule, const struct attn_kernel *kernel)
 }
 
 /* Adds a record of backward to that of forward. */
-EXPORTED void attnc_tensors_add(object *forward_record, object *backward_record);
-void attnc_tensors_add(object *forward_record, object *backward_record)
+EXPORTED void attnc_tensors_add(object *forward_record, object *backward_record)
 {
     struct record *const record = record_of(forward_record);
     object **const place = &record->gradients[record->next++ % MAX_GRADIENTS], *const before = *place;

@@ -42,29 +42,15 @@ typedef uint64_t value;        /* StableIValue */
     F(int, aoti_torch_library_impl, (void *, const char *, void (*)(value *, uint64_t, uint64_t))) \
     F(int, aoti_torch_delete_library_object, (void *))
 
-static struct {
+static struct torch {
     TORCH(MEMBER)
 } torch;
+EXPORTED struct torch *const attnc_torch = &torch;
+EXPORTED const char attnc_torch_names[] = TORCH(NAME);
 
-#define NAME(result, name, arguments) #name " "
-EXPORTED const char *attnc_sdpa_names(void);
-const char *attnc_sdpa_names(void)
-{
-    return TORCH(NAME);
-}
-
-EXPORTED void attnc_sdpa_fill(void *const *functions);
-void attnc_sdpa_fill(void *const *functions)
-{
-    memcpy(&torch, functions, sizeof torch);
-}
-
-EXPORTED extern int64_t attnc_sdpa_work; /* PyTorch computes calls with fewer multiply-adds of q and k */
-int64_t attnc_sdpa_work;
-EXPORTED extern _Atomic int64_t attnc_sdpa_calls; /* the number of calls that kernels of attnc computed */
-_Atomic int64_t attnc_sdpa_calls;
-EXPORTED extern _Atomic bool attnc_sdpa_in_parallel; /* there has been a ContextParallel */
-_Atomic bool attnc_sdpa_in_parallel;
+EXPORTED int64_t attnc_sdpa_work;             /* PyTorch computes calls with fewer multiply-adds of q and k */
+EXPORTED _Atomic int64_t attnc_sdpa_calls;    /* the number of calls that kernels of attnc computed */
+EXPORTED _Atomic bool attnc_sdpa_in_parallel; /* there has been a ContextParallel */
 
 enum { FLOAT16 = 5, FLOAT32 = 6, FLOAT64 = 7, BFLOAT16 = 15 }; /* numbers of dtypes in PyTorch */
 
@@ -137,11 +123,8 @@ static void delete(const handle *tensors, int count)
 /* Sets the strides of a problem. Returns false if a kernel cannot use the tensor in place. */
 static bool place(struct attn_strides *made, const struct seen *of)
 {
-    const int64_t *const shape = of->shape, *const strides = of->strides;
-    *made = (struct attn_strides){.batch = shape[0] > 1 ? strides[0] : 0,
-                                  .head = shape[1] > 1 ? strides[1] : 0,
-                                  .row = shape[2] > 1 ? strides[2] : shape[3]};
-    return (strides[3] == 1 || shape[3] == 1) && made->row >= shape[3] && made->batch >= 0 && made->head >= 0;
+    *made = strides_of_rows(of->shape, of->strides);
+    return has_rows_in_place(of->shape, of->strides);
 }
 
 /* ---- kernels */
@@ -290,44 +273,30 @@ static const struct chosen *kernel_of(struct operation *call, struct attn_proble
 
 /* ---- memory of a thread */
 
-struct room {
-    size_t bytes;
-    void *memory;
-};
-
-static pthread_key_t rooms;
+static pthread_key_t rooms; /* the memory begins with its number of bytes, and ends with the thread */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void forget(void *one)
-{
-    struct room *const room = one;
-    free(room->memory);
-    free(room);
-}
 
 static void begin(void)
 {
-    pthread_key_create(&rooms, forget);
+    pthread_key_create(&rooms, free);
 }
 
 /* Returns memory of this thread, aligned to 64 bytes, or NULL. The next call may free it. */
 static void *memory_of(size_t bytes)
 {
-    struct room *room = pthread_getspecific(rooms);
-    if (room == NULL) {
-        room = calloc(1, sizeof *room);
-        if (room == NULL || pthread_setspecific(rooms, room) != 0) {
+    size_t *room = pthread_getspecific(rooms);
+    if (room == NULL || *room < bytes) {
+        free(room);
+        bytes += -bytes & 63;
+        room = aligned_alloc(64, 64 + bytes);
+        if (pthread_setspecific(rooms, room) != 0) {
             free(room);
-            return NULL;
+            room = NULL;
         }
+        if (room == NULL) return NULL;
+        *room = bytes;
     }
-    if (room->bytes < bytes || room->memory == NULL) {
-        free(room->memory);
-        room->bytes = bytes + (-bytes & 63);
-        room->memory = aligned_alloc(64, room->bytes);
-        if (room->memory == NULL) room->bytes = 0;
-    }
-    return room->memory;
+    return (char *)room + 64;
 }
 
 /* ---- calls */
@@ -500,10 +469,11 @@ static int call_pytorch(const handle *t, struct operation *call, handle *mask)
         t[0], t[1], t[2], t[3], t[4], t[5], call->dropout, call->is_causal, mask, scale, &made[0], &made[1], &made[2]);
 }
 
-/* Computes a call of an operator. Its stack has `count` tensors (q, k, v or dout, q, k, v, out, logarithms), dropout_p,
+/* Implements both operators. The stack has the tensors (q, k, v or dout, q, k, v, out, logarithms), dropout_p,
    is_causal, attn_mask and scale. The results replace them. */
-static void operate(value *stack, int count, int results)
+static void operate(value *stack, uint64_t inputs, uint64_t results)
 {
+    const int count = (int)inputs - 4;
     handle tensors[6], mask = NULL;
     value *const given_mask = (value *)(uintptr_t)stack[count + 2];
     value *const given_scale = (value *)(uintptr_t)stack[count + 3];
@@ -547,24 +517,11 @@ static void operate(value *stack, int count, int results)
         delete (call.results, 3);
         fail(call.error);
     }
-    for (int k = 0; k < results; k++) stack[k] = (value)(uintptr_t)call.results[k];
-}
-
-static void forward(value *stack, uint64_t inputs, uint64_t outputs)
-{
-    (void)inputs;
-    operate(stack, 3, (int)outputs);
-}
-
-static void backward(value *stack, uint64_t inputs, uint64_t outputs)
-{
-    (void)inputs;
-    operate(stack, 6, (int)outputs);
+    for (uint64_t k = 0; k < results; k++) stack[k] = (value)(uintptr_t)call.results[k];
 }
 
 /* Ends the use of kernels: the operators are PyTorch's own again. */
-EXPORTED void attnc_sdpa_restore(void);
-void attnc_sdpa_restore(void)
+EXPORTED void attnc_sdpa_restore(void)
 {
     if (used.library != NULL) torch.aoti_torch_delete_library_object(used.library);
     used.library = NULL;
@@ -574,8 +531,7 @@ void attnc_sdpa_restore(void)
 
    choose: takes the address of a struct chosen, and writes its kernel and team, or an error
    refuse: does the same, and writes an error if a ContextParallel is active in this thread */
-EXPORTED bool attnc_sdpa_replace(object *choose, object *refuse);
-bool attnc_sdpa_replace(object *choose, object *refuse)
+EXPORTED bool attnc_sdpa_replace(object *choose, object *refuse)
 {
     pthread_once(&once, begin);
     register_forks();
@@ -585,8 +541,8 @@ bool attnc_sdpa_replace(object *choose, object *refuse)
         used.refuse = kept(refuse);
     }
     if (torch.aoti_torch_library_init_impl("aten", "CPU", "attnc", 0, &used.library) == 0 &&
-        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu", forward) == 0 &&
-        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu_backward", backward) ==
+        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu", operate) == 0 &&
+        torch.aoti_torch_library_impl(used.library, "_scaled_dot_product_flash_attention_for_cpu_backward", operate) ==
             0)
         return true;
     attnc_sdpa_restore();

@@ -144,8 +144,7 @@ static void register_forget(void)
     pthread_atfork(NULL, NULL, forget);
 }
 
-__attribute__((visibility("default"))) const struct attn_team *attnc_team(void);
-const struct attn_team *attnc_team(void)
+__attribute__((visibility("default"))) const struct attn_team *attnc_team(void)
 {
     static const struct attn_team team = {run, barrier};
     static pthread_once_t once = PTHREAD_ONCE_INIT;

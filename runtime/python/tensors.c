@@ -9,22 +9,11 @@
 #include <string.h>
 
 struct functions py;
+EXPORTED struct functions *const attnc_python = &py;
+EXPORTED const char attnc_python_names[] = PYTHON(NAME);
 struct given given;
 struct words words;
 const struct exchange *exchange;
-
-#define NAME(result, name, arguments) #name " "
-EXPORTED const char *attnc_tensors_names(void);
-const char *attnc_tensors_names(void)
-{
-    return PYTHON(NAME);
-}
-
-EXPORTED void attnc_tensors_fill(void *const *functions);
-void attnc_tensors_fill(void *const *functions)
-{
-    memcpy(&py, functions, sizeof py);
-}
 
 struct room { /* a member of _Room in _threads.py */
     int64_t bytes;
@@ -115,8 +104,8 @@ static bool run(const struct record *record, const struct call *call, void *save
     problem.saved = saved;
     if (record->workspace != NULL) {
         problem.n_k = call->views[K].shape[2];
-        problem.k = strides_of_rows(&call->views[K]);
-        problem.v = strides_of_rows(&call->views[V]);
+        problem.k = strides_of_rows(call->views[K].shape, call->views[K].strides);
+        problem.v = strides_of_rows(call->views[V].shape, call->views[V].strides);
         problem.workspace_bytes = record->workspace(&problem);
     }
     const void *const params = record->takes_extras ? fill(record, call, &parameters) : record->params;
@@ -375,8 +364,7 @@ enum { METH_FASTCALL = 0x80 };
 
 /* Returns (call, forward, backward), or NULL with an exception or without one. `objects` has the members of `given`,
    and `api` is PyTorch's table of functions for DLPack. */
-EXPORTED object *attnc_tensors_begin(object *objects, const void *api);
-object *attnc_tensors_begin(object *objects, const void *api)
+EXPORTED object *attnc_tensors_begin(object *objects, const void *api)
 {
     static struct method methods[] = {{"call", call, METH_FASTCALL, NULL},
                                       {"forward", forward, METH_FASTCALL, NULL},

@@ -52,7 +52,9 @@ typedef struct object object; /* PyObject */
     F(int, PyGILState_Ensure, (void)) \
     F(void, PyGILState_Release, (int))
 
+/* A table of functions, which Python fills in, and the text of their names in its order (fill in _tensors.py). */
 #define MEMBER(result, name, arguments) result(*name) arguments;
+#define NAME(result, name, arguments) #name " "
 extern struct functions {
     PYTHON(MEMBER)
 } py;
@@ -197,7 +199,9 @@ unsigned process_number(void); /* the number of forks that led to this process *
 bool view(object *one, struct tensor *made);
 void *address(const struct tensor *of);
 bool fits(const struct tensor *of, const struct layout *layout);
-struct attn_strides strides_of_rows(const struct tensor *rows); /* of an array [batch, heads, rows, columns] */
+/* The strides of an array [batch, heads, rows, columns], and whether a kernel can use it in place. */
+struct attn_strides strides_of_rows(const int64_t *shape, const int64_t *strides);
+bool has_rows_in_place(const int64_t *shape, const int64_t *strides);
 /* Returns true if the tensors of a call have the layouts of a record, and are aligned. */
 bool all_fit(const struct record *record, const struct call *call);
 /* Adds the extras of a call, and whether one of them requires a gradient. Returns false if the record does not fit. */

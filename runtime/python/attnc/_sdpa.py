@@ -86,19 +86,13 @@ def _library() -> Any:
     library = _tensors.library()
     if library is None:
         raise RuntimeError("attnc.torch.use() needs attnc_tensors.so, which comes with attnc, and CPython")
-    library.attnc_sdpa_names.restype = ctypes.c_char_p
     library.attnc_sdpa_replace.restype = ctypes.c_bool
     library.attnc_sdpa_replace.argtypes = [ctypes.py_object] * 2
     of_torch = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so"))
-    names = library.attnc_sdpa_names().decode().split()
-    functions = (ctypes.c_void_p * len(names))()
-    for number, name in enumerate(names):
-        try:
-            functions[number] = ctypes.cast(getattr(of_torch, name), ctypes.c_void_p)
-        except AttributeError:
-            if not name.startswith(("torch_exception", "torch_delete")):
-                raise RuntimeError(f"attnc.torch.use() needs PyTorch 2.10 or newer, and this is {torch.__version__}") from None
-    library.attnc_sdpa_fill(functions)
+    try:
+        _tensors.fill(library, "attnc_torch", of_torch, ("torch_exception", "torch_delete"))
+    except AttributeError:
+        raise RuntimeError(f"attnc.torch.use() needs PyTorch 2.10 or newer, and this is {torch.__version__}") from None
     ctypes.c_int64.in_dll(library, "attnc_sdpa_work").value = MIN_WORK
     return library
 

@@ -110,6 +110,16 @@ def _extras(known: _Again, given: Mapping[str, Any], wanted: Sequence[bool]) -> 
     return tuple(made) if len(given) == len(made) else ()
 
 
+def fill(made: Any, table: str, source: Any, optional: Tuple[str, ...] = ()) -> None:
+    """Fills in a table of the library with functions of another one. Raises AttributeError if one is missing, unless its
+    name begins with one of `optional`."""
+    names = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(made, table + "_names"))).decode().split()
+    places = (ctypes.c_void_p * len(names)).from_address(ctypes.c_void_p.in_dll(made, table).value or 0)
+    for number, name in enumerate(names):
+        if hasattr(source, name) or not name.startswith(optional):
+            places[number] = ctypes.cast(getattr(source, name), ctypes.c_void_p)
+
+
 @functools.lru_cache(maxsize=None)
 def library() -> Any:
     """Returns the library, or None with an interpreter for which it cannot be used."""
@@ -117,10 +127,7 @@ def library() -> Any:
     try:
         made = None if path is None else ctypes.PyDLL(path)
         if made is not None:
-            made.attnc_tensors_names.restype = ctypes.c_char_p
-            names = made.attnc_tensors_names().decode().split()
-            made.attnc_tensors_fill((ctypes.c_void_p * len(names))(
-                *(ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p) for name in names)))
+            fill(made, "attnc_python", ctypes.pythonapi)
         return made
     except (AttributeError, OSError):
         return None

@@ -136,7 +136,6 @@ static int run(const XLA_FFI_CallFrame *frame, const struct attn_kernel *kernel,
     return error;
 }
 
-XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame);
 XLA_FFI_Error *attnc_call(XLA_FFI_CallFrame *frame)
 {
     if (frame->extension_start && frame->extension_start->type == XLA_FFI_Extension_Metadata) {
