@@ -278,12 +278,6 @@ static bool prepare(struct running *r, int point, int entry)
 
 /* ---- measuring ---- */
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double call(struct running *r, int entry, struct bench_result *result)
 {
     struct prepared *p = &r->prepared[entry];
@@ -310,11 +304,11 @@ static void note_runs(struct running *r, int entry, struct bench_result *result,
 {
     double *seconds = r->prepared[entry].seconds;
     const double calls = r->b->o->decode ? (double)result->tokens : 1;
-    qsort(seconds, (size_t)runs, sizeof *seconds, ascending);
+    numbers_sort(seconds, runs);
     pthread_mutex_lock(&r->lock);
     result->runs = runs;
     result->best = seconds[0] / calls;
-    result->median = (runs % 2 ? seconds[runs / 2] : (seconds[runs / 2 - 1] + seconds[runs / 2]) / 2) / calls;
+    result->median = median_of(seconds, runs) / calls;
     result->spread = repeats_spread(seconds, runs);
     result->measured = true;
     pthread_mutex_unlock(&r->lock);

@@ -2,7 +2,6 @@
 #include "request.h"
 #include "../support/support.h"
 
-#include <jansson.h>
 #include <string.h>
 
 const char *bench_label(const struct bench *b, int entry)

@@ -1,7 +1,6 @@
 /* Writes NAME.py, a Python module that calls the kernel. It begins with copies of files of the package. Functions and
    constants of the spec follow. */
 #include "binding.h"
-#include "../analysis/analysis.h"
 #include "../driver/driver.h"
 #include "../spec/spec.h"
 #include "../support/support.h"

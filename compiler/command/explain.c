@@ -1,19 +1,15 @@
 /* attnc explain: prints how the compiler understood a spec, its choices, and the cost of the kernel. */
-#include "explain_arrays.h"
 #include "explain_costs.h"
 #include "command.h"
 #include "command_line.h"
-#include "../analysis/analysis.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"
 #include "../expression/expression.h"
-#include "../host/host.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
 #include "../target/target.h"
-#include "../variant/variant.h"
 #include "../view/view.h"
 
 #include <jansson.h>
@@ -339,7 +335,6 @@ static void explain_loops(const struct compilation *c)
     if (c->program.linear || !graph_has_pairs(c->graph)) return;
     section("Loops of the quadratic form");
     print_loops(c, c->loops->body, 2);
-    explain_remembered(c->loops);
 }
 
 static void explain_targets(const struct unit *p)
@@ -541,7 +536,6 @@ static void explain_parameters(const struct unit *p)
                           "the caller gives the table"
                         : "",
                a->origin == ORIGIN_LEARNED ? "" : ", from a seed: ", origin_name(a->origin));
-        explain_array(p, a);
     }
 }
 

@@ -1,6 +1,5 @@
 /* The tables of costs of `attnc explain`: FLOPs, bytes and times of calls. */
 #include "explain_costs.h"
-#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"

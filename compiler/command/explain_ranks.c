@@ -1,6 +1,5 @@
 /* attnc explain --ranks: the time of one sequence that several ranks share, as runtime/mpi/ computes it. */
 #include "explain_costs.h"
-#include "command.h"
 #include "../../runtime/attnrt.h"
 #include "../emit/emit.h"
 #include "../schedule/schedule.h"

@@ -10,7 +10,7 @@
 #include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
-#include "../spec/spec.h"
+#include "../support/support.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,12 +55,6 @@ static double stand_in(int of, const int64_t *sub, int rank)
     return 0.5 + (double)((x * UINT64_C(0xBF58476D1CE4E5B9)) >> 11) / 9007199254740992.0;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns the number of different features that a map computes along `axis`. An operand is a table, or has numbers
    from stand_in(). The index of all other axes is `other`. */
 static int64_t distinct(const struct counter *x, const struct value *v, int axis, int64_t other)
@@ -84,7 +78,7 @@ static int64_t distinct(const struct counter *x, const struct value *v, int axis
         }
         all[f] = expr_eval(v->expr, &env);
     }
-    qsort(all, (size_t)extent, sizeof *all, ascending);
+    numbers_sort(all, extent);
     for (int64_t f = 0; f < extent; f++) different += f == 0 || fabs(all[f] - all[f - 1]) > 1e-12 * fabs(all[f]);
     free(all);
     return different;

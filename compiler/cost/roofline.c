@@ -2,7 +2,6 @@
    peak speed, and its bytes at full bandwidth. An exponential that takes the time of 20 FLOPs counts as 20 FLOPs. */
 #include "cost.h"
 #include "constants.h"
-#include "count.h"
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"

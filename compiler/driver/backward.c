@@ -1,6 +1,5 @@
 /* Makes the versions of backward: the parts that compute gradients. */
 #include "maker.h"
-#include "../analysis/analysis.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
 

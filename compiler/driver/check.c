@@ -1,6 +1,5 @@
 /* Reports what is wrong or suspect in a spec, as its graph shows. */
 #include "unit.h"
-#include "../analysis/analysis.h"
 #include "../emit/emit.h"
 #include "../spec/spec.h"
 #include "../support/support.h"

@@ -1,8 +1,6 @@
 /* Checks whether a kernel can decode, which means to continue a sequence token by token. */
 #include "unit.h"
-#include "../analysis/analysis.h"
 #include "../expression/expression.h"
-#include "../schedule/schedule.h"
 #include "../spec/spec.h"
 
 #include <string.h>

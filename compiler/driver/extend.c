@@ -1,9 +1,7 @@
 /* Makes the versions that extend states, and programs that join states. */
 #include "maker.h"
-#include "../analysis/analysis.h"
 #include "../pass/pass.h"
 #include "../schedule/schedule.h"
-#include "../support/support.h"
 
 /* Compiles `extend` again with short tiles, because few tokens would leave most vector lanes empty. Only the loops
    over queries of this compilation are used. */

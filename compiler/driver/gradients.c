@@ -3,7 +3,6 @@
 #include "../cost/cost.h"
 #include "../pass/pass.h"
 #include "../schedule/schedule.h"
-#include "../variant/variant.h"
 
 #include <string.h>
 

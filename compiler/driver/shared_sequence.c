@@ -1,10 +1,8 @@
 /* Decides what calls can do that have only some keys of a sequence, which several ranks share. */
 #include "unit.h"
-#include "../analysis/analysis.h"
 #include "../emit/emit.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
-#include "../support/support.h"
 #include "../variant/variant.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* Decides what a state stores, and what calls can do with a state. */
 #include "maker.h"
-#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"

@@ -1,7 +1,6 @@
 /* Makes a unit from a spec: checks, compiles for every target, and emits C. */
 #include "driver.h"
 #include "unit.h"
-#include "../analysis/analysis.h"
 #include "../emit/emit.h"
 #include "../expression/expression.h"
 #include "../spec/spec.h"

@@ -2,15 +2,12 @@
    that some number of keys uses. */
 #include "driver.h"
 #include "maker.h"
-#include "../analysis/analysis.h"
 #include "../cost/cost.h"
 #include "../emit/emit.h"
-#include "../pass/pass.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
 #include "../target/target.h"
-#include "../variant/variant.h"
 
 #include <string.h>
 

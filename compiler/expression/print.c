@@ -1,8 +1,6 @@
 /* Prints expressions as C. They are expressions of users, or of a graph. */
 #include "expression.h"
 
-#include <string.h>
-
 /* Returns whether e is the number of a query head: g * members + m. */
 static bool is_head(const struct expr *e, const struct module *m)
 {

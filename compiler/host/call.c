@@ -76,18 +76,10 @@ static double drawn(const struct drawing *how, double x)
 }
 
 /* Replaces normal numbers x by shift + scale * x, or by uniform numbers. */
-static void change(enum attn_dtype dtype, const struct drawing *how, char *data, size_t count)
+static void change(enum attn_dtype dtype, const struct drawing *how, char *data, int64_t count)
 {
     if (!how->uniform && how->scale >= 1 && how->shift == 0) return;
-    for (size_t k = 0; k < count; k++) {
-        uint16_t *const half = (uint16_t *)(void *)data + k;
-        switch (dtype) {
-        case ATTN_F64: ((double *)(void *)data)[k] = drawn(how, ((double *)(void *)data)[k]); break;
-        case ATTN_BF16: *half = attn_bf16(drawn(how, attn_bf16_value(*half))); break;
-        case ATTN_F16: *half = attn_f16(drawn(how, attn_f16_value(*half))); break;
-        default: ((float *)(void *)data)[k] = (float)drawn(how, (double)((float *)(void *)data)[k]); break;
-        }
-    }
+    for (int64_t k = 0; k < count; k++) number_set(data, k, dtype, drawn(how, number_at(data, k, dtype)));
 }
 
 /* Fills an array with the first BLOCK numbers of the random stream, repeated. */
@@ -96,7 +88,7 @@ static void fill(enum attn_dtype dtype, uint64_t seed, uint64_t stream, const st
 {
     size_t size = attn_dtype_size(dtype), count = bytes / size, first = count < BLOCK ? count : BLOCK;
     draw(dtype, seed, stream, data, (int64_t)first);
-    change(dtype, how, data, first);
+    change(dtype, how, data, (int64_t)first);
     for (size_t done = first * size; done < bytes; done += first * size)
         memcpy(data + done, data, bytes - done < first * size ? bytes - done : first * size);
 }
@@ -389,34 +381,36 @@ void call_release(struct call *c)
     c->learned = c->gradients = NULL;
 }
 
-static bool all_finite(enum attn_dtype dtype, const char *data, double bytes)
+bool call_written(const struct call *c, int number, struct written *w)
 {
-    const size_t count = (size_t)bytes / attn_dtype_size(dtype);
-    bool finite = true;
-    for (size_t k = 0; k < count && finite; k++) {
-        const uint16_t half = ((const uint16_t *)(const void *)data)[dtype == ATTN_BF16 || dtype == ATTN_F16 ? k : 0];
-        finite = dtype == ATTN_F64    ? isfinite(((const double *)(const void *)data)[k])
-                 : dtype == ATTN_BF16 ? isfinite(attn_bf16_value(half))
-                 : dtype == ATTN_F16  ? isfinite(attn_f16_value(half))
-                                      : isfinite(((const float *)(const void *)data)[k]);
+    static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
+    const struct attn_problem *p = &c->problem;
+    const bool backward = c->kind == CALL_BACKWARD;
+    const int shared = backward ? 3 : 1;
+    if (number < shared) {
+        const enum call_role role = backward ? of_backward[number] : of_forward[number];
+        const int64_t row = role == ROLE_DQ || role == ROLE_DK ? c->kernel->head_dim : c->kernel->value_dim,
+                      bytes = (int64_t)call_array_bytes(c->kernel, c->kind, p, role);
+        *w = (struct written){c->arrays->data[role], (size_t)bytes, c->kernel->dtype,
+                              bytes / row / (int64_t)attn_dtype_size(c->kernel->dtype), row};
+        return true;
     }
-    return finite;
+    for (int k = 0, learned = 0; k < c->kernel->params && backward; k++) {
+        const struct attn_param *param = &c->kernel->param[k];
+        if (!attn_param_learned(param) || learned++ != number - shared) continue;
+        const enum attn_dtype dtype = c->kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+        const size_t bytes = (size_t)call_gradient_bytes(c->kernel, param, p);
+        *w = (struct written){c->gradients[learned - 1], bytes, dtype, 1, (int64_t)(bytes / attn_dtype_size(dtype))};
+        return true;
+    }
+    return false;
 }
 
 bool call_is_finite(const struct call *c)
 {
-    static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
-    const bool backward = c->kind == CALL_BACKWARD;
-    const enum attn_dtype of_sums = c->kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
+    struct written w;
     bool finite = true;
-    for (int k = 0; k < (backward ? 3 : 1) && finite; k++) {
-        const enum call_role role = backward ? of_backward[k] : of_forward[k];
-        finite = all_finite(c->kernel->dtype, c->arrays->data[role],
-                            call_array_bytes(c->kernel, c->kind, &c->problem, role));
-    }
-    for (int k = 0, learned = 0; k < c->kernel->params && backward && finite; k++)
-        if (attn_param_learned(&c->kernel->param[k]))
-            finite = all_finite(of_sums, c->gradients[learned++],
-                                call_gradient_bytes(c->kernel, &c->kernel->param[k], &c->problem));
+    for (int n = 0; finite && call_written(c, n, &w); n++)
+        for (int64_t k = 0; k < w.rows * w.row && finite; k++) finite = isfinite(number_at(w.data, k, w.dtype));
     return finite;
 }

@@ -75,6 +75,19 @@ void *kernel_rows(enum attn_dtype dtype, const float *from, int64_t rows, int64_
    Returns 1 without OpenMP. */
 int kernel_threads(const struct loaded_kernel *k, int asked);
 
+/* ---- numbers of arrays (numbers.c) ---- */
+
+/* number_at returns element k of an array. number_set rounds x to the array's type; a truth value is x > 0. */
+double number_at(const void *data, int64_t k, enum attn_dtype dtype);
+void number_set(void *data, int64_t k, enum attn_dtype dtype, double x);
+/* Returns the largest finite number, without its sign. */
+double numbers_largest(const void *data, enum attn_dtype dtype, int64_t count);
+/* Returns the largest difference of two arrays, relative to the largest number in its row of b, or to `least` if that
+   is more. Returns infinity if only one of two numbers is finite. If `alike`, equal infinities and two NaN are equal,
+   and otherwise all numbers that are not finite. */
+double rows_differ(const void *a, const void *b, enum attn_dtype dtype, int64_t rows, int64_t row, double least,
+                   bool alike);
+
 /* ---- calls of a kernel (call.c) ---- */
 
 /* The members of a problem for an output besides the result. */
@@ -146,6 +159,17 @@ void call_extends(struct call *c, int64_t position, int64_t tokens, bool grows);
 int call_prepare(struct call *c, uint64_t seed, int64_t document);
 /* Makes the call. Returns 0 or ATTN_E... */
 int call_run(const struct call *c);
+/* An array that a call writes. */
+struct written {
+    char *data;
+    size_t bytes;
+    enum attn_dtype dtype;
+    int64_t rows, row; /* the number of rows, and the number of elements in a row */
+};
+/* Sets *w to array `number` of those that the call writes. Returns false if there is none.
+   - Forward writes only array 0, out.
+   - Backward writes dq, dk and dv as arrays 0 to 2. The gradients with respect to learned parameters follow. */
+bool call_written(const struct call *c, int number, struct written *w);
 /* Returns true if all numbers that the last call wrote are finite. */
 bool call_is_finite(const struct call *c);
 /* After a call of extend, returns the state to c->position tokens. Returns 0 or ATTN_E... */

@@ -1,4 +1,4 @@
-/* Computes how noisy repeated measurements are. */
+/* Medians of measurements, and how noisy repeated ones are. */
 #include "support.h"
 
 #include <math.h>
@@ -13,12 +13,22 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void numbers_sort(double *number, int64_t count)
+{
+    qsort(number, (size_t)count, sizeof *number, ascending);
+}
+
+double median_of(const double *sorted, int count)
+{
+    return count == 0 ? INFINITY : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
+}
+
 double repeats_spread(const double *seconds, int count)
 {
     double *sorted = count > 1 ? malloc((size_t)count * sizeof *sorted) : NULL;
     if (!sorted) return 0;
     memcpy(sorted, seconds, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, ascending);
+    numbers_sort(sorted, count);
     const double place = 0.75 * (count - 1);
     const int below = (int)place, above = below + 1 < count ? below + 1 : below;
     const double quartile = sorted[below] + (place - below) * (sorted[above] - sorted[below]),

@@ -8,8 +8,12 @@
 
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
+/* Sorts numbers in ascending order. (spread.c) */
+void numbers_sort(double *number, int64_t count);
+/* Returns the median of sorted numbers, or infinity if there are none. */
+double median_of(const double *sorted, int count);
 /* Returns a measure of the noise of repeated measurements: (third quartile) / minimum - 1, or 0 for fewer than two.
-   Above SPREAD_MAX, the measurements are too noisy. (spread.c) */
+   Above SPREAD_MAX, the measurements are too noisy. */
 double repeats_spread(const double *seconds, int count);
 extern const double SPREAD_MAX;
 

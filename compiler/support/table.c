@@ -2,7 +2,6 @@
 #include "support.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <string.h>
 
 /* A UTF-8 character takes one column. A byte that is not UTF-8 also takes one column. */

@@ -7,7 +7,6 @@
 #include "../spec/spec.h"
 #include "../support/support.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,23 +2,12 @@
 #include "report.h"
 #include "result.h"
 #include "space.h"
+#include "../support/support.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *const tune_status_name[] = {"measured", "wrong", "crashed", "late", "refused", NULL};
-
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(const double *sorted, int count)
-{
-    return count == 0 ? INFINITY : (sorted[(count - 1) / 2] + sorted[count / 2]) / 2;
-}
 
 static double *numbers(struct arena *arena, size_t count)
 {
@@ -48,11 +37,11 @@ struct tune_gain tune_gain(const struct tune_result *r)
         const double q = r->sample[k].seconds / r->sample[k].default_seconds;
         if (isfinite(q) && q > 0) quotient[n++] = q;
     }
-    qsort(quotient, (size_t)n, sizeof *quotient, ascending);
+    numbers_sort(quotient, n);
     struct tune_gain gain = {INFINITY, INFINITY, INFINITY};
     if (n > 0) {
         const int bound = n < 6 ? 1 : order_of_bounds(n);
-        gain = (struct tune_gain){median(quotient, n), quotient[bound - 1], quotient[n - bound]};
+        gain = (struct tune_gain){median_of(quotient, n), quotient[bound - 1], quotient[n - bound]};
     }
     arena_free(arena);
     return gain;
@@ -74,8 +63,8 @@ double tune_seconds(const struct tune_result *r)
     struct arena *arena = arena_new();
     double *seconds = numbers(arena, (size_t)r->samples);
     for (int k = 0; k < r->samples; k++) seconds[k] = r->sample[k].seconds;
-    qsort(seconds, (size_t)r->samples, sizeof *seconds, ascending);
-    const double middle = median(seconds, r->samples);
+    numbers_sort(seconds, r->samples);
+    const double middle = median_of(seconds, r->samples);
     arena_free(arena);
     return middle;
 }
@@ -90,7 +79,7 @@ struct tune_spread run_spread(const struct tune_run *run)
         const struct tune_result *r = &run->trial[t].result;
         for (int k = 0; k < r->samples && !run->trial[t].same_as; k++) seconds[n++] = r->sample[k].default_seconds;
     }
-    qsort(seconds, (size_t)n, sizeof *seconds, ascending);
+    numbers_sort(seconds, n);
     struct tune_spread spread = {0, 0, n};
     if (n > 0) spread = (struct tune_spread){seconds[n / 4], seconds[(n - 1) - n / 4], n};
     arena_free(arena);

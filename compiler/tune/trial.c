@@ -162,114 +162,21 @@ static bool load(struct side *s)
     return kernel_load(s->unit->spec->name, s->source.data, s->header.data, true, &s->loaded) == STATUS_DONE;
 }
 
-static double element(const char *data, enum attn_dtype dtype, int64_t k)
-{
-    switch (dtype) {
-    case ATTN_F32: return (double)((const float *)(const void *)data)[k];
-    case ATTN_F64: return ((const double *)(const void *)data)[k];
-    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)(const void *)data)[k]);
-    case ATTN_F16: return attn_f16_value(((const uint16_t *)(const void *)data)[k]);
-    default: return NAN;
-    }
-}
-
-/* Returns the maximum over the rows of |a - b| / |b|. | | is the Euclidean norm of a row of `n` elements. If
-   `length` is not 0, it replaces |b|. Returns infinity if an element is finite in only one array. */
-static double furthest_row(const char *a, const char *b, enum attn_dtype dtype, int64_t rows, int64_t n, double length)
-{
-    double furthest = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        double off = 0, norm = 0;
-        for (int64_t e = 0; e < n; e++) {
-            double x = element(a, dtype, row * n + e), y = element(b, dtype, row * n + e);
-            if (isfinite(x) != isfinite(y)) return INFINITY;
-            if (!isfinite(x)) continue;
-            off += (x - y) * (x - y);
-            norm += y * y;
-        }
-        double part = off == 0 ? 0 : sqrt(off) / (length > 0 ? length : sqrt(norm));
-        if (part > furthest) furthest = part;
-    }
-    return furthest;
-}
-
-/* Returns the largest Euclidean norm of a row. Elements that are not finite count as 0. */
-static double longest_row(const char *a, enum attn_dtype dtype, int64_t rows, int64_t n)
-{
-    double longest = 0;
-    for (int64_t row = 0; row < rows; row++) {
-        double norm = 0;
-        for (int64_t e = 0; e < n; e++) {
-            const double x = element(a, dtype, row * n + e);
-            norm += isfinite(x) ? x * x : 0;
-        }
-        longest = fmax(longest, sqrt(norm));
-    }
-    return longest;
-}
-
 /* Returns the tolerance for the relative difference of two kernels that add terms in different orders. */
 static double rounding(enum attn_dtype dtype)
 {
     return dtype == ATTN_F64 ? 1e-9 : dtype == ATTN_F32 ? 1e-3 : 3e-2;
 }
 
-/* One array that a call writes. */
-struct written {
-    char *data;
-    size_t bytes;
-    enum attn_dtype dtype;
-    int64_t rows, row; /* the number of rows, and the number of elements in a row */
-    /* True for gradients. Terms of a row may cancel, so errors are relative to the longest row. */
-    bool cancels;
-};
-
-/* Sets *w to array `number` of those that the call writes. Returns false if there is none.
-   - Forward writes only array 0, out.
-   - Backward writes dq, dk and dv as arrays 0 to 2. The gradients with respect to learned parameters follow. */
-static bool written(const struct call *c, int number, struct written *w)
-{
-    static const enum call_role of_forward[] = {ROLE_OUT}, of_backward[] = {ROLE_DQ, ROLE_DK, ROLE_DV};
-    const struct attn_problem *p = &c->problem;
-    const bool backward = c->kind == CALL_BACKWARD;
-    const int shared = backward ? 3 : 1;
-    if (number < shared) {
-        const enum call_role role = backward ? of_backward[number] : of_forward[number];
-        const int64_t row = role == ROLE_DQ || role == ROLE_DK ? c->kernel->head_dim : c->kernel->value_dim,
-                      of_keys = role == ROLE_DQ || role == ROLE_DK ? p->key_heads : 0,
-                      heads = of_keys                              ? of_keys
-                              : role == ROLE_DK || role == ROLE_DV ? p->kv_heads
-                                                                   : p->heads;
-        *w = (struct written){c->arrays->data[role],
-                              (size_t)call_array_bytes(c->kernel, c->kind, p, role),
-                              c->kernel->dtype,
-                              call_array_bytes(c->kernel, c->kind, p, role) > 0
-                                  ? p->batch * heads * (role == ROLE_DK || role == ROLE_DV ? p->n_k : p->n_q)
-                                  : 0,
-                              row,
-                              backward};
-        return true;
-    }
-    for (int k = 0, learned = 0; k < c->kernel->params && backward; k++) {
-        const struct attn_param *param = &c->kernel->param[k];
-        if (!attn_param_learned(param) || learned++ != number - shared) continue;
-        const enum attn_dtype dtype = c->kernel->dtype == ATTN_F64 ? ATTN_F64 : ATTN_F32;
-        const size_t bytes = (size_t)call_gradient_bytes(c->kernel, param, p);
-        *w = (struct written){
-            c->gradients[learned - 1], bytes, dtype, 1, (int64_t)(bytes / attn_dtype_size(dtype)), true};
-        return true;
-    }
-    return false;
-}
-
 /* Runs both kernels on the same arrays and compares their outputs. If the outputs differ or a call fails, reports
    that to the parent and returns false. */
 static bool agree(int pipe, struct call *by_default, struct call *candidate)
 {
+    const bool backward = candidate->kind == CALL_BACKWARD;
     struct written w;
     char *expected[MAX_WRITTEN] = {NULL};
     int count = 0, error = call_run(by_default);
-    for (; !error && count < MAX_WRITTEN && written(by_default, count, &w); count++) {
+    for (; !error && count < MAX_WRITTEN && call_written(by_default, count, &w); count++) {
         expected[count] = malloc(w.bytes + 1);
         if (!expected[count]) error = ATTN_EMEMORY;
         if (error) break;
@@ -281,9 +188,10 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
     if (!refused) error = call_run(candidate);
     double off = 0;
     for (int k = 0; k < count && !error; k++) {
-        written(candidate, k, &w);
-        const double length = w.cancels ? longest_row(expected[k], w.dtype, w.rows, w.row) : 0;
-        off = fmax(off, furthest_row(w.data, expected[k], w.dtype, w.rows, w.row, length));
+        call_written(candidate, k, &w);
+        /* terms of a gradient may cancel, so its errors are relative to the largest number */
+        const double least = backward ? numbers_largest(expected[k], w.dtype, w.rows * w.row) : 0;
+        off = fmax(off, rows_differ(w.data, expected[k], w.dtype, w.rows, w.row, least, false));
     }
     for (int k = 0; k < count; k++) free(expected[k]);
     if (refused) return false;
@@ -291,7 +199,7 @@ static bool agree(int pipe, struct call *by_default, struct call *candidate)
         conclude(pipe, TUNE_REFUSED, "%s", attn_strerror(error));
     else if (!(off <= rounding(by_default->kernel->dtype)))
         conclude(pipe, TUNE_WRONG, "the result is wrong: a row%s, for %lld queries, differs by %.2g of its norm",
-                 candidate->kind == CALL_BACKWARD ? " of the gradients" : "", (long long)candidate->problem.n_q, off);
+                 backward ? " of the gradients" : "", (long long)candidate->problem.n_q, off);
     else
         return true;
     return false;

@@ -14,7 +14,6 @@
 #include "../target/target.h"
 #include "../../runtime/attnrt.h"
 
-#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>

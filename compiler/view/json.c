@@ -1,6 +1,5 @@
 /* Writes NAME.json, a description of the compiled spec for other programs. */
 #include "view.h"
-#include "../analysis/analysis.h"
 #include "../cost/cost.h"
 #include "../driver/driver.h"
 #include "../emit/emit.h"

@@ -1,6 +1,5 @@
 /* Words about values of a graph, and names of arguments, for NAME.dot, NAME.json and NAME.py. */
 #include "view.h"
-#include "../analysis/analysis.h"
 #include "../emit/emit.h"
 #include "../spec/spec.h"
 

@@ -89,7 +89,7 @@ static void judge(int sample, const struct derived *x, struct worst *worst)
     for (int a = 0; a < g->outputs; a++)
         for (int64_t e = 0; e < g->of[a].elements; e++, k++) {
             const bool f16 = x->dtype[a] == ATTN_F16;
-            const double got = check_result_at(x->all[a], e, x->dtype[a]), expected = g->expected[k],
+            const double got = number_at(x->all[a], e, x->dtype[a]), expected = g->expected[k],
                          off = f16 && isinf(got) && (got > 0) == (expected > 0)
                                    ? fmax((double)CHECK_F16_OVERFLOW - fabs(expected), 0)
                                : f16 ? fmax(fabs(got - expected) - HALF_OF_SMALLEST_F16, 0)

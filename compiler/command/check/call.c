@@ -2,7 +2,6 @@
 #include "check.h"
 #include "../../host/host.h"
 
-#include <math.h>
 #include <string.h>
 
 void *check_memory(size_t bytes)
@@ -22,28 +21,8 @@ static size_t check_array_bytes(const struct sample *s, int t)
 void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype)
 {
     char *data = attn_alloc((size_t)n * attn_dtype_size(dtype) + 64);
-    for (int64_t k = 0; data && k < n; k++) {
-        switch (dtype) {
-        case ATTN_F32: ((float *)(void *)data)[k] = (float)t->data[k]; break;
-        case ATTN_BF16: ((uint16_t *)(void *)data)[k] = attn_bf16(t->data[k]); break;
-        case ATTN_F16: ((uint16_t *)(void *)data)[k] = attn_f16(t->data[k]); break;
-        case ATTN_F64: ((double *)(void *)data)[k] = t->data[k]; break;
-        case ATTN_I32: ((int32_t *)(void *)data)[k] = (int32_t)t->data[k]; break;
-        default: data[k] = t->data[k] > 0; break;
-        }
-    }
+    for (int64_t k = 0; data && k < n; k++) number_set(data, k, dtype, t->data[k]);
     return data;
-}
-
-double check_result_at(const void *result, int64_t k, enum attn_dtype dtype)
-{
-    switch (dtype) {
-    case ATTN_F32: return (double)((const float *)result)[k];
-    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)result)[k]);
-    case ATTN_F16: return attn_f16_value(((const uint16_t *)result)[k]);
-    case ATTN_F64: return ((const double *)result)[k];
-    default: return NAN;
-    }
 }
 
 size_t check_output_bytes(const struct sample *s, int o, int64_t elements)
@@ -59,7 +38,7 @@ void check_outputs(const struct sample *s, int sample, void *const *output, doub
         double *const got = arena_alloc(arena, (size_t)w->elements * sizeof *got), *const allowed = arena_alloc(
                                                                                        arena, (size_t)w->elements *
                                                                                                   sizeof *allowed);
-        for (int64_t k = 0; k < w->elements; k++) got[k] = check_result_at(output[o], k, kernel_dtype(w->array->dtype));
+        for (int64_t k = 0; k < w->elements; k++) got[k] = number_at(output[o], k, kernel_dtype(w->array->dtype));
         for (int64_t r = 0; r < w->elements / w->row; r++) allowed[r] = times * w->allowed[r];
         check_worst(w, sample, got, allowed, w->array->dtype, worst);
     }

@@ -157,8 +157,6 @@ void *check_converted(const struct tensor *t, int64_t n, enum attn_dtype dtype);
 size_t check_output_bytes(const struct sample *s, int o, int64_t elements);
 /* Compares the outputs of a call with the sample's. Multiplies the tolerances by `times`. */
 void check_outputs(const struct sample *s, int sample, void *const *output, double times, struct worst *worst);
-/* Returns element k of an array of the kernel. */
-double check_result_at(const void *result, int64_t k, enum attn_dtype dtype);
 
 /* These functions return a random number and advance the state. check_uniform draws uniformly from 0 to 1.
    check_normal draws from the standard normal distribution. (draw.c) */

@@ -1,9 +1,7 @@
 /* Computes the expected gradients of a sample with the interpreter, for attnc check. Central differences confirm
    them. */
 #include "check.h"
-#include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
-#include "../../support/support.h"
 
 #include <math.h>
 #include <string.h>

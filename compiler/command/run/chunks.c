@@ -6,51 +6,16 @@
 #include <math.h>
 #include <string.h>
 
-static double number_at(const struct attn_array *a, int64_t k)
-{
-    switch (a->dtype) {
-    case ATTN_F32: return (double)((const float *)a->data)[k];
-    case ATTN_F64: return ((const double *)a->data)[k];
-    case ATTN_BF16: return attn_bf16_value(((const uint16_t *)a->data)[k]);
-    case ATTN_F16: return attn_f16_value(((const uint16_t *)a->data)[k]);
-    default: return 0;
-    }
-}
-
-/* Returns the largest finite number of an output, without its sign. */
-static double largest(const struct attn_array *a)
-{
-    int64_t numbers = 1;
-    double most = 0;
-    for (int k = 0; k < a->rank; k++) numbers *= a->shape[k];
-    for (int64_t e = 0; e < numbers; e++)
-        if (isfinite(number_at(a, e))) most = fmax(most, fabs(number_at(a, e)));
-    return most;
-}
-
-/* Returns the largest difference of two outputs, relative to the largest number in its row. NaN equals NaN, and an
-   infinity equals itself. A row far below the rounding errors of others has weights whose terms cancel. Its difference
-   is relative to these errors. */
+/* Returns the largest difference of two outputs, relative to the largest number in its row. A row far below the
+   rounding errors of others has weights whose terms cancel. Its difference is relative to these errors. */
 static double difference(const struct attn_array *a, const struct attn_array *b)
 {
-    const double least = largest(b) * (a->dtype == ATTN_F64 ? DBL_EPSILON : FLT_EPSILON);
-    int64_t dim = a->shape[a->rank - 1], rows = 1;
-    double most = 0;
+    const int64_t row = a->shape[a->rank - 1];
+    int64_t rows = 1;
     for (int k = 0; k + 1 < a->rank; k++) rows *= a->shape[k];
-    for (int64_t row = 0; row < rows; row++) {
-        double scale = least, off = 0;
-        for (int64_t e = row * dim; e < (row + 1) * dim; e++) {
-            const double x = number_at(a, e), y = number_at(b, e);
-            if (!isfinite(x) || !isfinite(y)) {
-                if (x != y && !(isnan(x) && isnan(y))) return INFINITY;
-                continue;
-            }
-            off = fmax(off, fabs(x - y));
-            scale = fmax(scale, fabs(y));
-        }
-        if (off > 0) most = fmax(most, scale > 0 ? off / scale : INFINITY);
-    }
-    return most;
+    const double least = numbers_largest(b->data, b->dtype, rows * row) *
+                         (a->dtype == ATTN_F64 ? DBL_EPSILON : FLT_EPSILON);
+    return rows_differ(a->data, b->data, a->dtype, rows, row, least, true);
 }
 
 /* Returns the difference that rounding may cause. The results add numbers in different orders, and weights may be

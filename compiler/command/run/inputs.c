@@ -63,15 +63,7 @@ static void warn_not_finite(const struct run *r, const char *name, const struct 
 {
     int64_t count = 1, bad = 0;
     for (int k = 0; k < a->rank; k++) count *= a->shape[k];
-    for (int64_t k = 0; k < count; k++) {
-        switch (a->dtype) {
-        case ATTN_F32: bad += !isfinite(((const float *)a->data)[k]); break;
-        case ATTN_F64: bad += !isfinite(((const double *)a->data)[k]); break;
-        case ATTN_BF16: bad += (((const uint16_t *)a->data)[k] & 0x7f80) == 0x7f80; break;
-        case ATTN_F16: bad += (((const uint16_t *)a->data)[k] & 0x7c00) == 0x7c00; break;
-        default: break;
-        }
-    }
+    for (int64_t k = 0; k < count; k++) bad += !isfinite(number_at(a->data, k, a->dtype));
     if (bad)
         mention(r->options, "warning", "%s: %lld of its values %s not finite", run_file(r, r->options->in_dir, name),
                 (long long)bad, bad == 1 ? "is" : "are");
