@@ -130,7 +130,11 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_ARRAYS:
         case ROW_EXTENTS:
         case ROW_ROWS:
-        case ROW_ARRAY:
+        case ROW_ROW:
+        case ROW_VALUES:
+        case ROW_SCORES:
+        case ROW_SUMS:
+        case ROW_EXPRESSION_OF_OUTPUT:
         case ROW_EMIT: add_path(p, arena_printf(p->arena, "%s=", path)); break;
         case ROW_SCHEDULE:
             for (int n = 0; n < KNOBS; n++)

@@ -112,8 +112,8 @@ static const char after[] = "\n); }\n";
 static const char *text_before(const struct expression_reader *r, int *declarations)
 {
     struct text text = {0};
-    *declarations = r->arrays->count;
-    for (int k = 0; k < r->arrays->count; k++)
+    *declarations = r->arrays->count + r->arrays->named;
+    for (int k = 0; k < *declarations; k++)
         text_add(&text, "extern long long %.*s%s;\n", r->arrays->array[k].rank, "********", r->arrays->array[k].name);
     for (int function = 0; function < EXPRESSION_FUNCTIONS; function++) {
         const char *const name = expression_function_name(function);
@@ -571,6 +571,18 @@ static struct typed lower_element(const struct lowering *x, CXCursor at, struct 
     return (struct typed){e.array->type == ARRAY_BOOL ? expr_lt(x->m, zero, id) : id, false};
 }
 
+/* Returns s, or the name of a score or sum, that e depends on. Returns NULL if it depends on none. */
+static const char *of_pair(const struct lowering *x, const struct expr *e)
+{
+    const char *found = expr_uses(e, expr_operand(x->m, 0)) ? "s" : NULL;
+    for (int k = 0; k < x->r->elements; k++) {
+        const struct user_array *const a = x->r->element[k].array;
+        if ((a->type == ARRAY_SCORE || a->type == ARRAY_SUM) && expr_uses(e, expr_operand(x->m, k + 1)))
+            found = a->name;
+    }
+    return found;
+}
+
 /* Reads array[first][second]…. In clang's tree, the last subscript is outermost. */
 static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
 {
@@ -601,11 +613,12 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
             expression_note(x->r, begin_of(x, at), "(int)x truncates a real number x");
             return nothing;
         }
-        if (expr_uses(t.e, expr_operand(x->m, 0))) {
+        const char *const pair = of_pair(x, t.e);
+        if (pair) {
             expression_error(x->r, begin_of(x, at),
-                             "subscript %d of '%s' depends on s, but elements are found from "
+                             "subscript %d of '%s' depends on %s, but elements are found from "
                              "positions and arrays alone",
-                             k + 1, e.array->name);
+                             k + 1, e.array->name, pair);
             return nothing;
         }
         e.sub[k] = t.e->type == TYPE_BOOL ? expr_select(x->m, t.e, expr_int(x->m, 1), expr_int(x->m, 0)) : t.e;

@@ -9,7 +9,9 @@ enum array_extent { EXTENT_NUMBER, EXTENT_B, EXTENT_H, EXTENT_G, EXTENT_NQ, EXTE
 struct user_array {
     const char *name;
     struct position at;
-    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16 } type;
+    /* A SCORE is a number for each pair, and a SUM one for each element of the output. They have no axes. */
+    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16, ARRAY_SCORE, ARRAY_SUM } type;
+    const struct user_array *query, *key; /* for a SCORE: the arrays of its rows, or NULL for q and k */
     bool learned;
     enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL } initial;
     int rank;
@@ -19,8 +21,9 @@ struct user_array {
         int64_t number;
     } axis[MAX_RANK];
 };
+/* `named` scores and sums follow the `count` arrays. */
 struct user_arrays {
-    int count;
+    int count, named;
     struct user_array *array;
 };
 const char *array_extent_name(enum array_extent extent); /* The result is "Nk", for example, or "" for EXTENT_NUMBER. */
@@ -44,6 +47,7 @@ enum expression_place {
     EXPRESSION_QUERY = 8,     /* a logit without a key */
     EXPRESSION_POSITION = 16, /* a number for each position */
     EXPRESSION_DECAY = 32,    /* the logarithm of a decay */
+    EXPRESSION_OUTPUT = 64,   /* an element of the output */
 };
 
 enum expression_name {
@@ -68,7 +72,7 @@ struct expression {
         size_t offset;        /* an offset in bytes into the text */
         struct position at;
     } *exponential;
-    bool uses[EXPRESSION_NAMES]; /* the names that occur in the expression */
+    bool uses[EXPRESSION_NAMES]; /* the names that occur in the expression; a score in a mask uses s */
     struct name_use {
         size_t offset;
         struct position at;
@@ -85,6 +89,8 @@ struct expression *expression_read(struct arena *arena, const char *text, enum e
                                    const struct user_arrays *arrays, expression_report *report, void *user);
 /* Returns whether expressions use this name for something else. If so, an array may not have the name. */
 bool expression_reserves(const char *name);
+/* Returns the same for a score or a sum, which only some expressions name. */
+bool expression_reserves_value(const char *name, enum array_type type);
 /* Returns whether expression_read has failed because libclang is missing. */
 bool expression_library_missing(void);
 /* expression_name returns the text of a name. The other functions return its meaning for documents, whether a place

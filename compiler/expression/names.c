@@ -9,7 +9,8 @@ enum {
     ANGLE = EXPRESSION_ANGLE,
     QUERY = EXPRESSION_QUERY,
     POSITION = EXPRESSION_POSITION,
-    DECAY = EXPRESSION_DECAY
+    DECAY = EXPRESSION_DECAY,
+    OUTPUT = EXPRESSION_OUTPUT
 };
 
 static const struct {
@@ -113,7 +114,7 @@ void expression_list_functions(struct text *out, const char *between)
 
 bool array_is_real(const struct user_array *a)
 {
-    return a->type == ARRAY_REAL || array_stored(a) != DTYPE_F32;
+    return a->type != ARRAY_INT && a->type != ARRAY_BOOL;
 }
 
 enum dtype array_stored(const struct user_array *a)

@@ -144,17 +144,36 @@ static bool is_function(const char *word)
     return expression_find_function(word) != EXPRESSION_FUNCTIONS;
 }
 
+/* Returns the places of expressions that may name a score or a sum. */
+static int places_of(enum array_type type)
+{
+    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK : type == ARRAY_SUM ? EXPRESSION_OUTPUT : ~0;
+}
+
 const struct user_array *expression_array(const struct expression_reader *r, const char *name)
 {
-    for (int k = 0; k < r->arrays->count; k++)
-        if (strcmp(r->arrays->array[k].name, name) == 0) return &r->arrays->array[k];
+    const enum expression_name own = expression_find_name(name);
+    for (int k = 0; k < r->arrays->count + r->arrays->named; k++) {
+        const struct user_array *const a = &r->arrays->array[k];
+        if (strcmp(a->name, name) != 0) continue;
+        if (r->place & places_of(a->type) || own == EXPRESSION_NAMES || !expression_name_allowed(own, r->place))
+            return a;
+    }
     return NULL;
+}
+
+bool expression_reserves_value(const char *name, enum array_type type)
+{
+    const enum expression_name own = expression_find_name(name);
+    return own == EXPRESSION_NAMES ? expression_reserves(name)
+                                   : expression_name_allowed(own, (enum expression_place)places_of(type));
 }
 
 bool expression_reserves(const char *name)
 {
     static const char *const more[] = {"d", "attnc_value", NULL};
-    return expression_find_name(name) != EXPRESSION_NAMES || among(name, more) || among(name, types) ||
+    const enum expression_name known = expression_find_name(name); /* `e` has a meaning in `output` alone */
+    return (known != EXPRESSION_NAMES && known != NAME_e) || among(name, more) || among(name, types) ||
            among(name, keywords) || *name == '_';
 }
 
@@ -171,8 +190,9 @@ static const char *near_function(const char *word)
 /* Returns the name of the array whose name is most similar to `word`, or NULL. */
 static const char *near_array(const struct expression_reader *r, const char *word)
 {
-    const char **names = arena_alloc(r->arena, ((size_t)r->arrays->count + 1) * sizeof *names);
-    for (int k = 0; k < r->arrays->count; k++) names[k] = r->arrays->array[k].name;
+    const int count = r->arrays->count + r->arrays->named;
+    const char **names = arena_alloc(r->arena, ((size_t)count + 1) * sizeof *names);
+    for (int k = 0; k < count; k++) names[k] = r->arrays->array[k].name;
     return nearest_word(word, names);
 }
 
@@ -202,6 +222,7 @@ static void report_misplaced(struct expression_reader *r, size_t at, const char 
                      : r->place == EXPRESSION_QUERY    ? "a logit without a key"
                      : r->place == EXPRESSION_DECAY    ? "the logarithm of a decay"
                      : r->place == EXPRESSION_POSITION ? "a number for each position"
+                     : r->place == EXPRESSION_OUTPUT   ? "an element of the output"
                                                        : "the angle of a rotation",
                      word);
     note_names(r, at);
@@ -214,6 +235,20 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
+    if (!called && array && (array->type == ARRAY_SCORE || array->type == ARRAY_SUM)) {
+        const bool score = array->type == ARRAY_SCORE;
+        if (!(r->place & places_of(array->type)))
+            expression_error(r, at,
+                             score ? "'%s' is a score, a number for each pair; only weights, logits, factors and masks "
+                                     "read it"
+                                   : "'%s' is a sum, which only 'output' reads",
+                             word);
+        if (r->place == EXPRESSION_MASK && !r->uses[NAME_s]) {
+            r->uses[NAME_s] = true;
+            r->first_use[NAME_s].offset = at;
+        }
+        return;
+    }
     if (called ? is_function(word) && !array : name) {
         if (!called && !array && !r->uses[known]) {
             r->uses[known] = true;

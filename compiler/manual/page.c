@@ -86,6 +86,9 @@ static void add_heading(struct text *out, const char *line, size_t length, bool 
     text_add(out, "\"\n");
 }
 
+const struct manual_map manual_maps[MANUAL_MAPS] = {
+    {"shape", GROUP_SHAPE}, {"decay", GROUP_DECAY}, {"scores", GROUP_SCORE}, {"sums", GROUP_SUM}};
+
 void manual_functions(struct text *markdown)
 {
     text_add(markdown, "`");
@@ -98,12 +101,13 @@ void manual_names(struct text *markdown)
     static const struct {
         enum expression_place place;
         const char *keys;
-    } places[] = {{EXPRESSION_PAIR, "`modify` and `weight`"},
+    } places[] = {{EXPRESSION_PAIR, "`modify`, `weight` and `factor`"},
                   {EXPRESSION_MASK, "`expr`"},
                   {EXPRESSION_ANGLE, "`angle`"},
                   {EXPRESSION_QUERY, "`sink`"},
                   {EXPRESSION_DECAY, "`log`"},
-                  {EXPRESSION_POSITION, "`rate`"}};
+                  {EXPRESSION_POSITION, "`rate`"},
+                  {EXPRESSION_OUTPUT, "`output`"}};
     enum { PLACES = sizeof places / sizeof *places };
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;

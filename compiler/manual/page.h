@@ -3,6 +3,7 @@
 #define ATTNC_MANUAL_PAGE_H
 
 #include "../../ir/memory.h"
+#include "../spec/spec.h"
 
 /* These functions append parts of a page:
    - manual_head begins a page.
@@ -24,6 +25,12 @@ extern const char manual_commands[], manual_runtime[], manual_language[];
 #define MANUAL_KEYS "<!-- keys -->"           /* in spec.md: replaced by the tables of keys */
 #define MANUAL_FUNCTIONS "<!-- functions -->" /* in spec.md: replaced by the functions that expressions may call */
 #define MANUAL_NAMES "<!-- names -->"         /* in spec.md: replaced by the names that expressions may use */
+/* The maps of a spec that have a section of their own. */
+extern const struct manual_map {
+    const char *heading;
+    enum group group;
+} manual_maps[];
+enum { MANUAL_MAPS = 4 };
 /* manual_functions appends a line of Markdown that lists the functions. manual_names appends a list of the names. */
 void manual_functions(struct text *markdown);
 void manual_names(struct text *markdown);

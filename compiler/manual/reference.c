@@ -110,10 +110,10 @@ static void add_tables(struct text *out)
 {
     text_add(out, "## Keys\n");
     add_keys(out, GROUP_SPEC);
-    text_add(out, "\n### `shape`\n");
-    add_keys(out, GROUP_SHAPE);
-    text_add(out, "\n### `decay`\n");
-    add_keys(out, GROUP_DECAY);
+    for (int k = 0; k < MANUAL_MAPS; k++) {
+        text_add(out, "\n### `%s`\n", manual_maps[k].heading);
+        add_keys(out, manual_maps[k].group);
+    }
     text_add(out, "\n## Choices\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
 }

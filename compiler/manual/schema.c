@@ -166,11 +166,11 @@ static json_t *schedule(const struct key_row *row)
     return json_pack("{s:[o, o]}", "anyOf", knobs(row, false), list);
 }
 
-/* Returns the schema of `arrays:`, a map from names to arrays. */
-static json_t *arrays(void)
+/* Returns the schema of a map from names to maps of a group. */
+static json_t *named(int most, enum group of)
 {
-    return json_pack("{s:s, s:i, s:o, s:{s:s, s:i}}", "type", "object", "maxProperties", 16, "additionalProperties",
-                     group(GROUP_ARRAY), "propertyNames", "pattern", "^[A-Za-z][A-Za-z0-9_]*$", "maxLength", 40);
+    return json_pack("{s:s, s:i, s:o, s:{s:s, s:i}}", "type", "object", "maxProperties", most, "additionalProperties",
+                     group(of), "propertyNames", "pattern", "^[A-Za-z][A-Za-z0-9_]*$", "maxLength", 40);
 }
 
 /* Returns the schema of the shape of an array. */
@@ -199,6 +199,7 @@ static json_t *value(const struct key_row *row)
     case ROW_EXPRESSION:
     case ROW_ANGLE:
     case ROW_CONDITION:
+    case ROW_EXPRESSION_OF_OUTPUT:
         return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
     case ROW_EXPRESSION_OF_QUERY:
     case ROW_EXPRESSION_OF_DECAY:
@@ -222,9 +223,12 @@ static json_t *value(const struct key_row *row)
     case ROW_COEFFICIENTS: return json_pack("{s:[o, {s:s}]}", "anyOf", list(number(row), false), "const", "param");
     case ROW_TOKENS: return list(integer(row), true);
     case ROW_SCHEDULE: return schedule(row);
-    case ROW_ARRAYS: return arrays();
+    case ROW_ARRAYS: return named(MAX_ARRAYS, GROUP_ARRAY);
+    case ROW_SCORES: return named(MAX_SCORES, GROUP_SCORE);
+    case ROW_SUMS: return named(MAX_SUMS, GROUP_SUM);
+    case ROW_ROW: return json_pack("{s:s}", "type", "string");
+    case ROW_VALUES: return json_pack("{s:[{s:s}, {s:i}]}", "anyOf", "type", "string", "const", 1);
     case ROW_EXTENTS: return extents(row);
-    case ROW_ARRAY: return json_pack("{s:s}", "type", "string");
     case ROW_ROWS: return list(json_pack("{s:s}", "type", "string"), true);
     }
     return NULL;

@@ -60,10 +60,10 @@ void manual_spec(struct text *out)
     manual_markdown(out, manual_language, false);
     text_add(out, ".SH KEYS\n");
     add_group(out, GROUP_SPEC);
-    text_add(out, ".SS shape\n");
-    add_group(out, GROUP_SHAPE);
-    text_add(out, ".SS decay\n");
-    add_group(out, GROUP_DECAY);
+    for (int k = 0; k < MANUAL_MAPS; k++) {
+        text_add(out, ".SS %s\n", manual_maps[k].heading);
+        add_group(out, manual_maps[k].group);
+    }
     text_add(out, ".SH CHOICES\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
     manual_markdown(out, strstr(manual_language, MANUAL_KEYS) + strlen(MANUAL_KEYS), true);

@@ -65,21 +65,52 @@ static void check_gradients(struct spec_reader *r, const struct yaml *node)
         }
 }
 
+/* Returns the map `key:` of the spec, whose keys are names, or NULL. */
+static struct yaml *read_named(struct spec_reader *r, const char *key, const char *example, int most)
+{
+    struct yaml *const node = yaml_get(r->root, key);
+    if (!node || node->wrong) return NULL;
+    if (node->kind != YAML_MAP) {
+        spec_error(r, node, "'%s': expected a map of %s, %s, found %s", key, key, example, spec_found(r, node));
+        return NULL;
+    }
+    if (node->count <= most) return node;
+    spec_error(r, node, "'%s' has %d %s; the maximum is %d", key, node->count, key, most);
+    return NULL;
+}
+
+/* Reads the names of scores or sums. Expressions name them like arrays. */
+static struct yaml *read_values(struct spec_reader *r, const char *key, const char *example, int most,
+                                enum array_type type)
+{
+    struct user_arrays *const all = &r->spec->arrays;
+    struct yaml *const node = read_named(r, key, example, most);
+    for (int k = 0; node && k < node->count; k++) {
+        struct yaml *const name = node->key[k];
+        const char *wrong = !is_name(name->text)
+                                ? arena_printf(r->arena,
+                                               "a name is a C identifier of up to 40 characters, found '%.60s'",
+                                               name->text)
+                            : expression_reserves_value(name->text, type)
+                                ? arena_printf(r->arena, "expressions use '%s' for something else; choose another name",
+                                               name->text)
+                                : NULL;
+        for (int n = 0; n < all->count + all->named && !wrong; n++)
+            if (strcmp(all->array[n].name, name->text) == 0)
+                wrong = arena_printf(r->arena, "'%s' has two meanings; choose another name", name->text);
+        if (wrong) spec_error(r, name, "'%s': %s", key, wrong);
+        struct user_array *const a = &all->array[all->count + all->named++];
+        *a = (struct user_array){.name = name->text, .at = name->at, .type = type};
+    }
+    return node;
+}
+
 void spec_read_arrays(struct spec_reader *r)
 {
-    struct yaml *const node = yaml_get(r->root, "arrays");
-    if (!node || node->wrong) return;
-    if (node->kind != YAML_MAP) {
-        spec_error(r, node, "'arrays': expected a map of arrays, NAME: {shape: …}, found %s", spec_found(r, node));
-        return;
-    }
-    if (node->count > MAX_ARRAYS) {
-        spec_error(r, node, "'arrays' has %d arrays; the maximum is %d", node->count, MAX_ARRAYS);
-        return;
-    }
+    struct yaml *const node = read_named(r, "arrays", "NAME: {shape: …}", MAX_ARRAYS);
     struct user_arrays *const all = &r->spec->arrays;
-    all->array = arena_alloc(r->arena, (size_t)node->count * sizeof *all->array + 1);
-    for (int k = 0; k < node->count; k++) {
+    all->array = arena_alloc(r->arena, (MAX_ARRAYS + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
+    for (int k = 0; node && k < node->count; k++) {
         struct user_array *const a = &all->array[all->count++];
         *a = (struct user_array){0};
         a->name = node->key[k]->text;
@@ -92,9 +123,30 @@ void spec_read_arrays(struct spec_reader *r)
                        spec_found(r, node->item[k]));
         if (a->learned && a->type != ARRAY_REAL)
             spec_error(r, node->item[k], "'%s': only an array of type 'real' can be learned", a->name);
+        if (yaml_get(r->root, "output") && strcmp(a->name, "e") == 0)
+            spec_error(r, node->key[k], "'arrays': 'e' is the element of the output in 'output'; choose another name");
         if (!named) all->count--;
     }
-    check_gradients(r, node);
+    if (node) check_gradients(r, node);
+    struct yaml *const scores = read_values(r, "scores", "NAME: {query: …, key: …}", MAX_SCORES, ARRAY_SCORE);
+    for (int k = 0; scores && k < scores->count; k++) {
+        struct user_array *const a = &all->array[all->count + k];
+        if (scores->item[k]->kind == YAML_MAP)
+            spec_read_map(r, scores->item[k], scores->key[k], GROUP_SCORE, a);
+        else
+            spec_error(r, scores->item[k], "'%.60s': expected a map such as {query: q2, key: k2}, found %s", a->name,
+                       spec_found(r, scores->item[k]));
+        if (a->query && a->query->axis[a->query->rank - 2].extent != EXTENT_NQ)
+            spec_error(r, scores->item[k], "'%s': '%s' has no rows of queries", a->name, a->query->name);
+        if (a->key && a->key->axis[a->key->rank - 2].extent != EXTENT_NK)
+            spec_error(r, scores->item[k], "'%s': '%s' has no rows of keys", a->name, a->key->name);
+    }
+    struct yaml *const sums = read_values(r, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM),
+                       *const output = yaml_get(r->root, "output");
+    if (output && (!sums || !sums->count)) {
+        spec_error(r, output, "'output' is an expression of sums, but the spec has no 'sums'");
+        spec_note(r, output, "for example, write sums: {a: {}, c: {similarity: …}}");
+    }
 }
 
 void spec_check_array_names(struct spec_reader *r)

@@ -201,9 +201,9 @@ static void check_arrays(struct spec_reader *r)
     }
 }
 
-static void check_similarity(struct spec_reader *r)
+void spec_check_similarity(struct spec_reader *r, struct yaml *similarity)
 {
-    struct yaml *similarity = yaml_get(r->root, "similarity"), *options = choice_options(similarity);
+    struct yaml *options = choice_options(similarity);
     if (is_choice(similarity, "polysketch")) {
         struct yaml *local = yaml_get(options, "local"), *block = yaml_get(r->root, "block"),
                     *seed = yaml_get(options, "seed"), *map = yaml_get(options, "map");
@@ -341,6 +341,15 @@ static void check_names_of_kernel(struct spec_reader *r)
     spec_note(r, node ? node : &nowhere, "for example, set 'name: attention'");
 }
 
+void spec_default_denominator(struct spec *sum)
+{
+    const enum similarity_kind kind = sum->similarity.kind;
+    sum->normalize = NORMALIZE_SUM;
+    if (kind != SIMILARITY_POLYNOMIAL && kind != SIMILARITY_POLYSKETCH) return;
+    sum->normalize = NORMALIZE_SUM_PLUS;
+    sum->sum_plus = 1;
+}
+
 void spec_check(struct spec_reader *r, const char *file)
 {
     struct spec *spec = r->spec;
@@ -351,7 +360,7 @@ void spec_check(struct spec_reader *r, const char *file)
     check_values(r);
     check_storage(r);
     check_arrays(r);
-    check_similarity(r);
+    spec_check_similarity(r, yaml_get(r->root, "similarity"));
     check_project(r);
     check_dropout(r);
     check_delta(r);
@@ -360,9 +369,5 @@ void spec_check(struct spec_reader *r, const char *file)
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;
-    if (!yaml_get(r->root, "normalize") &&
-        (spec->similarity.kind == SIMILARITY_POLYNOMIAL || spec->similarity.kind == SIMILARITY_POLYSKETCH)) {
-        spec->normalize = NORMALIZE_SUM_PLUS;
-        spec->sum_plus = 1;
-    }
+    if (!yaml_get(r->root, "normalize")) spec_default_denominator(spec);
 }

@@ -218,6 +218,7 @@ static enum expression_place place_of(enum row_type type)
            : type == ROW_EXPRESSION_OF_QUERY    ? EXPRESSION_QUERY
            : type == ROW_EXPRESSION_OF_POSITION ? EXPRESSION_POSITION
            : type == ROW_EXPRESSION_OF_DECAY    ? EXPRESSION_DECAY
+           : type == ROW_EXPRESSION_OF_OUTPUT   ? EXPRESSION_OUTPUT
                                                 : EXPRESSION_PAIR;
 }
 
@@ -406,6 +407,28 @@ static const struct user_array *read_array_of_rows(struct spec_reader *r, const 
         return NULL;
     }
     return a;
+}
+
+/* Reads the values of a sum. */
+static void read_values(struct spec_reader *r, const struct key_row *row, struct yaml *node, struct spec *sum)
+{
+    sum->counts = node->kind == YAML_INT && node->integer == 1;
+    if (sum->counts || (node->kind == YAML_WORD && strcmp(node->text, row->otherwise) == 0)) return;
+    if (node->kind != YAML_WORD) {
+        mismatch(r, row, node);
+        return;
+    }
+    const struct user_array *const a = read_array_of_rows(r, row, node);
+    if (!a) return;
+    const struct user_axis *const last = &a->axis[a->rank - 1];
+    const int64_t dim = r->spec->value_dim ? r->spec->value_dim : r->spec->head_dim,
+                  elements = last->extent == EXTENT_NUMBER ? last->number
+                             : last->extent == EXTENT_D    ? r->spec->head_dim
+                                                           : dim;
+    if (a->axis[a->rank - 2].extent != EXTENT_NK || elements != dim)
+        spec_error(r, node, "'%s': the values of a sum are an array [B, G, Nk, E] or [B, H, Nk, E], with E = %lld",
+                   row->key, (long long)dim);
+    sum->values = a;
 }
 
 /* Reads the arrays whose rows a step changes. */
@@ -638,6 +661,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_EXPRESSION_OF_QUERY:
     case ROW_EXPRESSION_OF_DECAY:
     case ROW_EXPRESSION_OF_POSITION:
+    case ROW_EXPRESSION_OF_OUTPUT:
     case ROW_CONDITION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);
@@ -657,14 +681,18 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
             mismatch(r, row, node);
         break;
     case ROW_SIMILARITY: {
-        struct similarity *s = &r->spec->similarity;
-        s->at = node->at;
+        struct similarity *s = &((struct spec *)into)->similarity;
+        *s = (struct similarity){.at = node->at};
         const struct option_row *option = read_choice(r, row, node, s);
         if (option) s->kind = (enum similarity_kind)option->value;
         break;
     }
     case ROW_PREPARE: read_prepare(r, row, node); break;
-    case ROW_MASK: r->spec->mask = read_mask(r, row, node); break;
+    case ROW_MASK: {
+        struct spec *const spec = into;
+        spec->mask = read_mask(r, row, node);
+        break;
+    }
     case ROW_MASKS: read_masks(r, row, node, into); break;
     case ROW_MASK_PART: {
         struct mask *mask = into;
@@ -683,11 +711,15 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_ARRAYS: break; /* Arrays are read before all other keys. */
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
     case ROW_ROWS: read_rows(r, row, node, into); break;
-    case ROW_ARRAY: {
-        const struct user_array *const a = read_array_of_rows(r, row, node);
-        if (a) store(into, row->field, &a, sizeof a);
+    case ROW_ROW: {
+        const bool default_rows = word && strcmp(text, row->otherwise) == 0;
+        const struct user_array *const a = default_rows ? NULL : read_array_of_rows(r, row, node);
+        store(into, row->field, &a, sizeof(struct user_array *));
         break;
     }
+    case ROW_VALUES: read_values(r, row, node, into); break;
+    case ROW_SCORES: break; /* Scores are read before all expressions. */
+    case ROW_SUMS: break;   /* Sums are read after all other keys, because they are copies of the spec. */
     }
 }
 
@@ -767,6 +799,53 @@ void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, 
             read_value(r, &silent, node, into);
         }
     }
+}
+
+/* Returns the pairs that any sum sees, or NULL if there are no sums. */
+static const struct mask *mask_of_sums(struct spec_reader *r)
+{
+    const struct spec *const spec = r->spec;
+    struct mask *const any = arena_alloc(r->arena, sizeof *any);
+    *any = (struct mask){.kind = MASK_ANY, .at = spec->mask->at};
+    any->part = arena_alloc(r->arena, MAX_SUMS * sizeof *any->part);
+    for (int k = 0; k < spec->sums; k++) {
+        int n = 0;
+        while (n < any->parts && any->part[n] != spec->sum[k]->mask) n++;
+        if (n == any->parts) any->part[any->parts++] = spec->sum[k]->mask;
+    }
+    return any->parts == 1 ? any->part[0] : any;
+}
+
+void spec_read_sums(struct spec_reader *r)
+{
+    struct yaml *const node = yaml_get(r->root, "sums"), *const output = yaml_get(r->root, "output"),
+                       *const normalize = yaml_get(r->root, "normalize");
+    struct spec *const spec = r->spec;
+    if (!node || node->kind != YAML_MAP || node->count == 0 || node->count > MAX_SUMS) return;
+    const struct spec plain = *spec;
+    spec->sum = arena_alloc(r->arena, (size_t)node->count * sizeof *spec->sum);
+    for (int k = 0; k < node->count; k++) {
+        struct yaml *const own = node->item[k];
+        struct spec *const sum = arena_alloc(r->arena, sizeof *sum);
+        *sum = plain;
+        sum->name = node->key[k]->text;
+        sum->output = NULL;
+        spec->sum[spec->sums++] = sum;
+        if (own->kind == YAML_MAP) {
+            spec_read_map(r, own, node->key[k], GROUP_SUM, sum);
+            spec_check_similarity(r, yaml_get(own, "similarity"));
+        } else if (own->kind != YAML_NULL)
+            spec_error(r, own, "'%.60s': expected a map such as {similarity: softmax}, found %s", sum->name,
+                       spec_found(r, own));
+        if (!normalize && !(own->kind == YAML_MAP && yaml_get(own, "normalize"))) spec_default_denominator(sum);
+    }
+    if (!output && node->count > 1) {
+        spec_error(r, node, "the spec has %d sums, so it needs 'output', an expression of them", node->count);
+        spec_note(r, node, "for example, write output: \"%s - %s\"", spec->sum[0]->name, spec->sum[1]->name);
+    }
+    spec->mask = mask_of_sums(r);
+    if (spec->emit & EMIT_STATISTICS)
+        spec_error(r, yaml_get(r->root, "emit"), "'statistics' are those of one sum, but the spec has 'sums'");
 }
 
 void spec_read_tree(struct spec_reader *r)

@@ -20,7 +20,7 @@ struct spec_reader {
 };
 
 /* Limits for specs. With larger values, the compiler would be slow. */
-enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256, MAX_ARRAYS = 16 };
+enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256 };
 
 /* Reports an error about a node, but at most one error per node. If the node is from --set, the message names the
    --set. (error.c) */
@@ -43,10 +43,17 @@ const char *spec_found(struct spec_reader *r, const struct yaml *node);
 void spec_override(struct spec_reader *r, const char *override);
 /* Reads the tree into r->spec, guided by the rows of spec.def. (read.c) */
 void spec_read_tree(struct spec_reader *r);
+/* Reads `sums:` after the other keys, because a sum is a copy of the spec. (read.c) */
+void spec_read_sums(struct spec_reader *r);
+/* Checks conditions on several options of `similarity`. (check.c) */
+void spec_check_similarity(struct spec_reader *r, struct yaml *similarity);
+/* Sets the denominator that a sum has if neither it nor the spec names one. (check.c) */
+void spec_default_denominator(struct spec *sum);
 /* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
    name `owner`. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
-/* Reads `arrays:` into r->spec->arrays. This happens before spec_read_tree reads expressions. (arrays.c) */
+/* Reads `arrays:`, `scores:` and the names of `sums:` into r->spec->arrays. This happens before spec_read_tree reads
+   expressions. (arrays.c) */
 void spec_read_arrays(struct spec_reader *r);
 /* Reports arrays of `arrays:` that are named like another array of this kernel. The spec has been read. */
 void spec_check_array_names(struct spec_reader *r);

@@ -95,6 +95,7 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_TEXT: text_add(out, "text"); break;
     case ROW_EXPRESSION:
     case ROW_ANGLE:
+    case ROW_EXPRESSION_OF_OUTPUT:
     case ROW_CONDITION: text_add(out, "an expression, as text"); break;
     case ROW_EXPRESSION_OF_QUERY:
     case ROW_EXPRESSION_OF_DECAY:
@@ -125,7 +126,10 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_SCHEDULE: text_add(out, "a map of integers, or a list of such maps"); break;
     case ROW_ARRAYS: text_add(out, "a map of arrays, NAME: {shape: …}"); break;
     case ROW_ROWS: text_add(out, "a list of arrays"); break;
-    case ROW_ARRAY: text_add(out, "the name of an array"); break;
+    case ROW_ROW: text_add(out, "%s or an array", row->otherwise); break;
+    case ROW_VALUES: text_add(out, "v, an array, or 1"); break;
+    case ROW_SCORES: text_add(out, "a map of scores, NAME: {query: …, key: …}"); break;
+    case ROW_SUMS: text_add(out, "a map of sums, NAME: {similarity: …}"); break;
     case ROW_EXTENTS: text_add(out, "a list of integers and of B, H, G, Nq, Nk, D, E"); break;
     }
 }

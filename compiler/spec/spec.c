@@ -19,6 +19,7 @@ const struct spec *spec_read(struct arena *arena, const char *file, const char *
     if (r.root->kind == YAML_MAP) spec_read_arrays(&r);
     spec_read_tree(&r);
     if (r.root->kind == YAML_MAP) spec_check(&r, file);
+    if (r.root->kind == YAML_MAP) spec_read_sums(&r);
     return diagnostics_errors(d) == before ? r.spec : NULL;
 }
 
@@ -129,10 +130,15 @@ void spec_expressions(const struct spec *spec,
     if (spec->graph) return; /* its rate has no text */
     for (int k = 0; k < spec->prepares; k++)
         if (spec->prepare[k].angle) visit(user, "angle", spec->prepare[k].angle);
-    if (spec->similarity.modify) visit(user, "modify", spec->similarity.modify);
-    if (spec->similarity.weight) visit(user, "weight", spec->similarity.weight);
-    mask_expressions(spec->mask, visit, user);
-    if (spec->sink) visit(user, "sink", spec->sink);
+    for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) {
+        const struct spec *const sum = spec->sums ? spec->sum[k] : spec;
+        if (sum->similarity.modify) visit(user, "modify", sum->similarity.modify);
+        if (sum->similarity.weight) visit(user, "weight", sum->similarity.weight);
+        if (sum->factor) visit(user, "factor", sum->factor);
+        mask_expressions(sum->mask, visit, user);
+        if (sum->sink) visit(user, "sink", sum->sink);
+    }
+    if (spec->output) visit(user, "output", spec->output);
     if (spec->decay) visit(user, "log", spec->decay);
     if (spec->rate) visit(user, "rate", spec->rate);
 }
@@ -144,7 +150,9 @@ bool spec_has_logarithms(const struct spec *spec)
 
 bool spec_may_be_linear(const struct spec *spec)
 {
-    return spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC;
+    bool may = false;
+    for (int k = 0; k < spec->sums; k++) may |= spec_may_be_linear(spec->sum[k]);
+    return spec->sums ? may : spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC;
 }
 
 bool spec_has_constant(const struct spec *spec)

@@ -147,9 +147,17 @@ struct schedule {
     int knobs;
     const struct schedule *backward; /* the knobs of the gradients, or NULL */
 };
-enum { MAX_SCHEDULES = 8 };
+enum { MAX_SCHEDULES = 8, MAX_ARRAYS = 16, MAX_SCORES = 8, MAX_SUMS = 8 };
+/* A spec computes one weighted sum of values, or `sums` of them, from which `output` computes the result. Each sum is
+   a copy of the spec with the sum's name and its own keys. */
 struct spec {
     const char *name, *description;
+    int sums;
+    const struct spec **sum;
+    const struct expression *output, *factor; /* or NULL; `factor` multiplies weights, but not the denominator */
+    bool counts;                              /* the values of a sum are 1, so that it has a number for each row */
+    const struct user_array *values;          /* the array with the values of a sum, or NULL for v */
+    struct position sums_at, scores_at, output_at, factor_at, values_at;
     const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */
     struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
     const struct prepare *prepare;
@@ -218,7 +226,8 @@ int spec_array(const struct spec *spec, const char *name);
 /* Whether the name is that of a tangent of q, k, v or an array. (spec.c) */
 bool spec_has_tangent(const struct spec *spec, const char *name);
 
-/* Calls `visit` for each expression of a spec, with the key that has the expression. (spec.c) */
+/* Calls `visit` for each expression of a spec, also those of its sums, with the key that has the expression. (spec.c)
+ */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
 
@@ -253,7 +262,7 @@ int64_t mask_end_of_keys(const struct mask *mask);
 /* Whether parts of a sequence pass sums over earlier keys on. If each query sees all of them, they pass a state on
    instead, which cannot be made with `storage`. (spec.c) */
 bool spec_sums_earlier_keys(const struct spec *spec);
-/* Whether weights may have finite features, so that there may be a linear form. (spec.c) */
+/* Whether weights of any sum may have finite features, so that there may be a linear form. (spec.c) */
 bool spec_may_be_linear(const struct spec *spec);
 /* Whether a denominator has a constant or a sink. (spec.c) */
 bool spec_has_constant(const struct spec *spec);
@@ -336,7 +345,11 @@ enum row_type {
     ROW_ARRAYS,
     ROW_EXTENTS,
     ROW_ROWS,
-    ROW_ARRAY
+    ROW_ROW,
+    ROW_VALUES,
+    ROW_SCORES,
+    ROW_SUMS,
+    ROW_EXPRESSION_OF_OUTPUT
 };
 enum row_check {
     CHECK_ANY,

@@ -25,6 +25,11 @@ struct builder {
     struct position at; /* where errors are reported in the spec */
     bool lost;          /* build_real has reported an error */
     int drawn;          /* the number of `random` masks so far */
+    int q, k;           /* prepared queries and keys, of which a score may be the inner product */
+    int sum[MAX_SUMS];  /* the sums that `output` names, in the order of the spec */
+    /* the weights and regions of the sums so far */
+    int sums, weight[MAX_SUMS];
+    const struct expr *region[MAX_SUMS];
     /* Axes whose sizes are numbers of the call (size.def), or -1: first_key and all_keys unless counting is COUNT_CALL,
        sink_mode if a denominator can be without its constant. */
     int first_key, all_keys, sink_mode;
@@ -82,6 +87,8 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at);
 /* Returns 0 if the element of a real array is -inf, otherwise 1. */
 const struct expr *build_is_not_hidden(struct builder *x, const struct user_array *a, const struct expr *const *at);
+/* Returns `output:`, an expression of sums. */
+const struct expr *build_output(struct builder *x, struct operands *operands);
 const struct expr *build_angle(struct builder *x, const struct expression *e, const struct expr *position, int pair,
                                struct operands *operands);
 /* These functions return the parameter, table or constant axis with the name, or make it. If another table has the
@@ -107,6 +114,8 @@ int build_layernorm(struct builder *x, int v, double eps, const char *affine);
 /* Divides rows by the root of the mean square plus eps (Zhang and Sennrich, Root Mean Square Layer Normalization). A
    row of zeros stays zero. If `affine` is a NAME, then multiplies by NAME.weight. */
 int build_rmsnorm(struct builder *x, int v, double eps, const char *affine);
+/* Returns, for each value, the number of the first value that is equal. Passes merge equal values. (text.c) */
+int *build_equal_values(const struct graph *g);
 /* Returns a new copy of the graph that spec->graph has as text. (text.c) */
 struct graph *build_written(struct arena *arena, const struct spec *spec, struct diagnostics *d);
 /* Sets the axes of the weights, and returns their number. The axes are [b g m i j], or [b g i j] for weights of two
@@ -147,6 +156,8 @@ const struct expr *build_shown_keys(struct builder *x);
    no mask. (mask.c) */
 const struct expr *build_region(struct builder *x);
 bool mask_reads_s(const struct mask *o);
+/* Returns the weights w, or 0 where the condition does not hold. (mask.c) */
+int build_hidden(struct builder *x, int w, const struct expr *condition);
 /* Returns the weights w, or 0 for pairs that a condition of the mask on s hides. `s` is the value with the inner
    products of the prepared queries q and keys k, or -1 if it is not built. (mask.c) */
 int build_shown(struct builder *x, int w, int s, int q, int k);

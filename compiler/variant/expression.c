@@ -101,6 +101,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_row: return build_index_of(x, x->i);
     case NAME_t: return leaves->of_call ? leaves->t : build_whole_position(x, leaves->t);
     case NAME_d: return build_index_of(x, x->d);
+    case NAME_e: return build_index_of(x, x->e);
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
@@ -254,6 +255,12 @@ const struct expr *build_expression(struct builder *x, const struct expression *
 {
     struct leaves leaves = {.s = s, .position = build_query_position(x), .narrow = s != NULL};
     return with_elements(x, e, &leaves, operands);
+}
+
+const struct expr *build_output(struct builder *x, struct operands *operands)
+{
+    struct leaves leaves = {.position = build_query_position(x), .narrow = true};
+    return with_elements(x, x->spec->output, &leaves, operands);
 }
 
 const struct expr *build_at_position(struct builder *x, const struct expression *e, const struct expr *position,

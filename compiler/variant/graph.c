@@ -132,6 +132,117 @@ static struct builder begin(struct arena *arena, const struct spec *spec, enum c
     return builder;
 }
 
+/* Returns the weights w times the sum's `factor`. Its s is the inner product of query and key. */
+static int times_factor(struct builder *x, int w)
+{
+    const struct value v = x->g->value[w];
+    struct operands operands = {0};
+    const struct expr *e = v.op == GRAPH_MAP ? v.expr : build_read(x, &operands, graph_ref(x->g, w, NULL));
+    if (!x->spec->factor) return w;
+    for (int n = 0; v.op == GRAPH_MAP && n < v.operands; n++) build_read(x, &operands, v.operand[n]);
+    const struct expr *const s = x->spec->factor->uses[NAME_s]
+                                     ? build_read(x, &operands, graph_ref(x->g, build_inner(x, x->q, x->k), NULL))
+                                     : build_real(x, 0);
+    e = build_mul(x, e, build_expression(x, x->spec->factor, s, &operands));
+    return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
+}
+
+/* Returns the sum of the weights times the values v, undivided: the sum's own values, if it has any. If the values are
+   1, the sum has no axis of elements. */
+static int weighted_sum(struct builder *x, int w, int v, const struct expr *region)
+{
+    const int result[] = {x->b, x->kv, x->member, x->i, x->e};
+    const struct ref weights = graph_ref(x->g, w, NULL);
+    if (x->spec->counts) return graph_reduce(x->g, FOLD_SUM, 0, 4, result, weights, region);
+    struct ref values = graph_ref(x->g, v, NULL);
+    if (x->spec->values) {
+        values = graph_ref(x->g, build_rows(x, x->spec->values, x->j), NULL);
+        values.sub[values.rank - 1] = build_index_of(x, x->e);
+    }
+    return graph_contract(x->g, 5, result, weights, values, region);
+}
+
+/* Returns the weights w of a sum over the region. If another sum has the same weights and another region, they become
+   0 outside the region, because equal values are one tile, which is masked once. */
+static int apart(struct builder *x, int w, const struct expr *region)
+{
+    const int *const first = x->sums ? build_equal_values(x->g) : NULL;
+    for (int k = 0; k < x->sums; k++)
+        if (first[x->weight[k]] == first[w] && x->region[k] != region) {
+            if (region) return build_hidden(x, w, region);
+            diagnostics_error(x->diagnostics, x->spec->mask->at,
+                              "this mask shows all keys, and the same weights have another mask in another sum; write "
+                              "'mask: none'");
+        }
+    return w;
+}
+
+/* Builds the sum of x->spec. Returns its value, or -1 after an error. */
+static int build_sum(struct builder *x, int v, bool drops)
+{
+    const int errors = diagnostics_errors(x->diagnostics);
+    int w = build_weights(x, x->q, x->k);
+    if (w >= 0) w = build_decayed(x, w);
+    const struct expr *const region = build_region(x);
+    if (w >= 0 && x->counting == COUNT_SHOWN) w = without_hidden(x, w);
+    if (w < 0 || diagnostics_errors(x->diagnostics) > errors) return -1;
+    x->weight[x->sums] = w;
+    x->region[x->sums] = region;
+    w = apart(x, w, region);
+    x->sums++;
+
+    const int result[] = {x->b, x->kv, x->member, x->i, x->e}, rank = x->spec->counts ? 4 : 5;
+    int total = graph_reduce(x->g, FOLD_SUM, 0, 4, result, graph_ref(x->g, w, NULL), region);
+    w = times_factor(x, w);
+    if (drops && x->spec->dropout > 0) w = drop(x, w);
+    int sum = weighted_sum(x, w, v, region);
+    struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
+    const struct expr *denominator = build_operand(x, 1);
+    x->at = (struct position){0, 0};
+    switch (x->spec->normalize) {
+    case NORMALIZE_NONE:
+        sum = graph_map(x->g, rank, result, 1, operands.ref, build_operand(x, 0));
+        if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, build_real(x, 1));
+        return sum;
+    case NORMALIZE_SUM: break;
+    case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
+    case NORMALIZE_SUM_PLUS: {
+        const struct expr *constant = build_real(x, x->spec->sum_plus);
+        /* High powers are relative to the constant, so it is not 0. */
+        if (x->sink_mode >= 0)
+            constant = build_choose(x, without_constant(x), build_real(x, x->spec->sum_plus * 0x1p-60), constant);
+        denominator = build_add(x, denominator, constant);
+        break;
+    }
+    }
+    /* If the denominator is 0, the result is 0. */
+    const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
+    sum = graph_map(x->g, rank, result, operands.count, operands.ref,
+                    build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient));
+    if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
+    return diagnostics_errors(x->diagnostics) > errors ? -1 : sum;
+}
+
+/* Builds the sums of the spec, and the output from them. Returns the output, or -1 after an error. */
+static int build_sums(struct builder *x, int v, bool drops)
+{
+    const struct spec *const spec = x->spec;
+    for (int k = 0; k < 2 * spec->sums; k++) { /* Sums over all keys come first (see `apart`). */
+        const int n = k % spec->sums;
+        x->spec = spec->sum[n];
+        if (mask_is_none(x->spec->mask) != (k < spec->sums)) continue;
+        x->sum[n] = build_sum(x, v, drops);
+        if (x->sum[n] < 0) return -1;
+    }
+    x->spec = spec;
+    if (!spec->sums) return build_sum(x, v, drops);
+    const int result[] = {x->b, x->kv, x->member, x->i, x->e};
+    struct operands operands = {0};
+    const struct expr *const e = spec->output ? build_output(x, &operands)
+                                              : build_read(x, &operands, graph_ref(x->g, x->sum[0], NULL));
+    return graph_map(x->g, 5, result, operands.count, operands.ref, e);
+}
+
 /* Builds the graph. If `prepared`, the keys are prepared. If `drops`, there is dropout. */
 static struct graph *build_all(struct arena *arena, const struct spec *spec, enum counting counting, bool prepared,
                                bool drops, struct diagnostics *d)
@@ -151,53 +262,20 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, enu
     if (counting == COUNT_SHOWN) k = hidden_as_zeros(x, k, x->d), v = hidden_as_zeros(x, v, x->e);
     if (!prepared) /* This is a separate statement, because the order of calls decides the numbers of values. */
         k = build_prepared(x, k, false, x->j);
-    q = build_prepared(x, q, true, x->i);
+    x->q = build_prepared(x, q, true, x->i);
     if (spec->linformer) {
         k = project(x, k, "project.e", x->d);
         v = project(x, v, "project.f", x->e);
         x->j = module_find_axis(x->m, "s"); /* Now the weighted sums take the place of the keys. */
     }
+    x->k = k;
     build_decay_sums(x);
     if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, prepared ? -1 : given, k, v);
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
-    int w = build_weights(x, q, k);
-    if (w >= 0) w = build_decayed(x, w);
-    const struct expr *const region = build_region(x);
-    if (w >= 0 && counting == COUNT_SHOWN) w = without_hidden(x, w);
-    if (w < 0 || diagnostics_errors(d) > errors) return NULL;
-
-    int row[] = {x->b, x->kv, x->member, x->i}, result[] = {x->b, x->kv, x->member, x->i, x->e};
-    int total = graph_reduce(x->g, FOLD_SUM, 0, 4, row, graph_ref(x->g, w, NULL), region);
-    drops &= spec->dropout > 0;
-    if (drops) w = drop(x, w);
-    int sum = graph_contract(x->g, 5, result, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL), region);
-    struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
-    const struct expr *denominator = build_operand(x, 1);
-    x->at = (struct position){0, 0};
-    switch (spec->normalize) {
-    case NORMALIZE_NONE:
-        graph_output(x->g, "out", graph_map(x->g, 5, result, 1, operands.ref, build_operand(x, 0)));
-        if (spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, build_real(x, 1));
-        return x->g;
-    case NORMALIZE_SUM: break;
-    case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
-    case NORMALIZE_SUM_PLUS: {
-        const struct expr *constant = build_real(x, spec->sum_plus);
-        /* High powers are relative to the constant, so it is not 0. */
-        if (x->sink_mode >= 0)
-            constant = build_choose(x, without_constant(x), build_real(x, spec->sum_plus * 0x1p-60), constant);
-        denominator = build_add(x, denominator, constant);
-        break;
-    }
-    }
-    /* If the denominator is 0, the result is 0. */
-    const struct expr *quotient = build_divide(x, build_operand(x, 0), denominator);
-    graph_output(
-        x->g, "out",
-        graph_map(x->g, 5, result, operands.count, operands.ref,
-                  build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient)));
-    if (spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
-    return diagnostics_errors(d) > errors ? NULL : x->g;
+    graph_output(x->g, "out", v); /* Statistics come after it. */
+    const int out = build_sums(x, v, drops);
+    x->g->output[0].value = out;
+    return out < 0 || diagnostics_errors(d) > errors ? NULL : x->g;
 }
 
 /* Replaces the output by its tangent. Returns false after an error. */

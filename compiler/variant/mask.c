@@ -214,6 +214,13 @@ static const struct expr *hide(struct builder *x, const struct expr *e, const st
     return build_op1(x, e->op, build_choose(x, condition, e->arg[0], expr_real(x->m, -INFINITY)));
 }
 
+int build_hidden(struct builder *x, int w, const struct expr *condition)
+{
+    const struct value v = x->g->value[w];
+    if (v.op == GRAPH_MAP) return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, hide(x, v.expr, condition));
+    return build_map_over(x, &v, v.rank, 1, &w, hide(x, build_operand(x, 0), condition));
+}
+
 int build_shown(struct builder *x, int w, int s, int q, int k)
 {
     if (!mask_reads_s(x->spec->mask)) return w;

@@ -112,8 +112,7 @@ static bool value_can_divide_by_zero(const struct value *v)
     return can;
 }
 
-/* Returns, for each value, the number of the first value that is equal. Passes merge equal values. */
-static int *equal_values(const struct graph *g)
+int *build_equal_values(const struct graph *g)
 {
     struct arena *const arena = g->module->arena;
     int *const first = arena_alloc(arena, (size_t)g->values * sizeof *first);
@@ -172,7 +171,7 @@ static bool is_source(const struct written *x)
         case SIZE_KEY_BLOCKS:
         case SIZE_HEADS: break;
         }
-    const int *const first = equal_values(g);
+    const int *const first = build_equal_values(g);
     for (int v = 0; v < g->values; v++) {
         const char *const made = made_by_pass(&g->value[v]);
         if (g->value[v].op == GRAPH_SOLVE && v != graph_find_solve(g)) {

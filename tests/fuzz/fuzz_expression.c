@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct told told = {strlen(text), 0};
     struct user_array array[] = {{.name = "scalar"},
                                  {.name = "table", .rank = 2, .axis = {{EXTENT_H, 0}, {EXTENT_NUMBER, 8}}}};
-    const struct user_arrays arrays = {sizeof array / sizeof *array, array};
+    const struct user_arrays arrays = {.count = sizeof array / sizeof *array, .array = array};
     const struct expression *e = expression_read(arena, text, place, &arrays, count, &told);
     if (!e == (told.errors == 0)) abort();
     if (e) {

@@ -187,6 +187,49 @@ FOUND = {
         'normalize': 'sum', 'delta': {'rate': '0.01 / D'}, 'shape': {'head_dim': 2, 'value_dim': 1},
         'emit': ['forward', 'decode']}}
 
+ROWS = {'q2': {'shape': ['B', 'H', 'Nq', 4]}, 'k2': {'shape': ['B', 'G', 'Nk', 4]}, 'lam': {'shape': ['H'], 'learned': True}}
+SCORES = {'r': {'query': 'q2', 'key': 'k2'}}
+DIFFERENTIAL = {
+    'arrays': ROWS, 'scores': SCORES, 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 4},
+    'prepare': ['rope', {'rope': {'rows': ['q2', 'k2']}}], 'output': 'a - lam[h] * c',
+    'sums': {'a': {}, 'c': {'similarity': {'softmax': {'scale': 1, 'modify': '0.5 * r'}}}}}
+# Several scores, sums, and an output of sums.
+FOUND |= {
+    'differential': DIFFERENTIAL | {'emit': ['forward', 'backward', 'decode']},
+    'differential_few_queries': DIFFERENTIAL | {'heads': 8, 'kv_heads': 2, 'n_q': 1, 'n_k': 77},
+    'differential_of_halves': DIFFERENTIAL | {'dtype': 'bf16', 'emit': ['forward', 'backward']},
+    'linear_of_two_scores': {
+        'arrays': ROWS, 'scores': SCORES, 'similarity': {'custom': {'weight': '(s * r) * (s * r) + 1'}}, 'mask': 'causal',
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'decode'], 'n_q': 90, 'n_k': 90},
+    'scores_of_heads': {
+        'arrays': {'k2': {'shape': ['B', 'H', 'Nk', 'D']}}, 'scores': {'r': {'key': 'k2'}}, 'shape': {'head_dim': 4},
+        'similarity': {'softmax': {'modify': 's + 0.3 * r'}}, 'emit': ['forward', 'backward']},
+    'sums_of_two_masks': {
+        'similarity': 'softmax', 'mask': 'causal', 'sums': {'a': {}, 'c': {'mask': {'window': {'left': 5}}}},
+        'output': 'a + 0.5 * c', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'decode']},
+    'unmasked_and_masked_sum': {
+        'similarity': 'softmax', 'sums': {'a': {'mask': 'causal'}, 'c': {}, 'd1': {'mask': {'window': {'left': 9}}, 'factor': 's'}},
+        'output': 'a + 0.5 * c - d1', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'polynomial_sums_of_two_masks': {
+        'similarity': {'polynomial': {'degree': 2}}, 'mask': 'causal', 'sums': {'a': {}, 'c': {'mask': {'window': {'left': 5}}}},
+        'output': 'a + 0.5 * c', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward', 'decode']},
+    'linear_sums': {
+        'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 4},
+        'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}, 'normalize': 'none'}},
+        'output': 'a + 0.1 * c', 'emit': ['forward', 'backward', 'decode'], 'n_q': 90, 'n_k': 90},
+    'softmax_and_linear_sum': {
+        'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 4},
+        'sums': {'a': {}, 'c': {'similarity': 'softmax', 'mask': {'window': {'left': 7}}}},
+        'output': 'a + c', 'emit': ['forward', 'backward', 'decode'], 'n_q': 90, 'n_k': 90},
+    'values_of_sums': {
+        'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}, 'gate': {'shape': ['B', 'H', 'Nq']}}, 'similarity': 'softmax', 'mask': 'causal',
+        'sums': {'a': {'factor': '1 + tanh(s)'}, 'c': {'values': 'v2', 'factor': 'exp(0.1 * (j - i))'}, 'n': {'values': 1, 'factor': 's'}},
+        'output': 'a * n + sigmoid(gate[b][h][row]) * c / (1 + e)', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'undivided_sums': {
+        'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
+        'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},
+}
+
 
 class Many(Suite):
     """A suite whose cases are random specs. It compiles kernels and tests them in child processes."""
