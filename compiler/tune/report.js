@@ -1,7 +1,6 @@
 'use strict';
 (() => {
-const runs = JSON.parse(document.getElementById('runs').textContent);
-const sections = [...document.querySelectorAll('section.run')];
+const runs = JSON.parse(document.getElementById('runs').textContent).map(prepare);
 const SVG = 'http://www.w3.org/2000/svg';
 
 /* ---- elements ---- */
@@ -47,6 +46,10 @@ const median = list => {
   const sorted = [...list].sort((a, b) => a - b), half = sorted.length >> 1;
   return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 };
+function timeText(seconds) {
+  const [unit, name] = seconds >= 0.9995 ? [1, 's'] : seconds >= 0.9995e-3 ? [1e-3, 'ms'] : [1e-6, 'µs'], value = seconds / unit;
+  return `${value.toFixed(value < 9.995 ? 2 : value < 99.95 ? 1 : 0)} ${name}`;
+}
 const speedText = t => t.times === null ? t.status : `${t.times.toFixed(3)} times as fast (${t.low.toFixed(3)} to ${t.high.toFixed(3)})`;
 function rate(value, unit) {
   const prefixes = ['', 'k', 'M', 'G', 'T', 'P'];
@@ -69,7 +72,91 @@ function logSteps(low, high, most) {
     if (made.length <= most || factors.length === 1) return made;
   }
 }
-const scheduleOf = (run, t) => run.knobs.map((k, j) => `${k.name}=${k.values[t.at[j]]}`).join(' ');
+const scheduleAt = (run, at) => run.knobs.map((k, j) => `${k.name}=${k.values[at[j]]}`).join(' ') || 'no knobs';
+const scheduleOf = (run, t) => scheduleAt(run, t.at);
+
+/* ---- facts about a run and its trials ---- */
+
+/* Adds the values that several parts of the page show. A trial without samples has no speed: null. */
+function prepare(run) {
+  const most = name => run.trials.reduce((a, t) => Math.max(a, t[name] || 0), 0) || null;
+  for (const t of run.trials) {
+    const known = t.status === 'measured' && t.ratio > 0 && t.ratio_low > 0 && t.ratio_high !== null;
+    const work = known && t.flops;
+    t.at = run.knobs.map(k => k.values.indexOf(t.schedule[k.name]));
+    t.usual = t.at.every((v, j) => v === run.knobs[j].usual);
+    [t.times, t.low, t.high] = known ? [1 / t.ratio, 1 / t.ratio_high, 1 / t.ratio_low] : [null, null, null];
+    t.took = known ? timeText(t.median_s) : '';
+    t.samples = t.samples.length;
+    t.intensity = work && t.bytes ? t.flops / t.bytes : null;
+    t.flops = work ? t.flops / t.median_s : null;
+  }
+  const best = run.best === null ? -1 : run.best - 1;
+  return {...run, title: `${run.spec}, ${run.shape}`, peak: most('peak_flops_s'), bandwidth: most('bandwidth_bytes_s'),
+    best: best >= 0 && run.trials[best].times !== null ? best : -1, measured: run.trials.filter(t => t.times !== null).length};
+}
+/* Returns the result of a run as a phrase, and the confidence interval of its number, such as "1.20 to 1.31", or "". */
+function gainOf(run) {
+  const best = run.trials[run.best];
+  if (!run.measured) return [run.trials.length ? 'no trial gave a measurement' : 'no trial yet', ''];
+  if (!best) return ["no schedule beat the compiler's own choice", ''];
+  return [`${best.times.toFixed(2)} times as fast as the compiler's own choice`, `${best.low.toFixed(2)} to ${best.high.toFixed(2)}`];
+}
+
+/* ---- the text and the tables of the page ---- */
+
+const heading = (text, attributes) => el('th', {scope: 'col', ...attributes}, text);
+const cell = (known, value, text) => known ? el('td', {'data-value': value}, text) : el('td', {}, el('span', {class: 'none'}, '–'));
+
+function trialRow(run, t, k, number) {
+  const known = t.times !== null, name = el('td', {}, t.status);
+  if (k === run.best) name.append(' ', el('span', {class: 'tag best'}, 'best'));
+  if (t.usual) name.append(' ', el('span', {class: 'tag'}, 'own choice'));
+  const why = [t.why, t.same_as ? `the same C as trial ${t.same_as}` : ''].filter(Boolean).join('; ');
+  return el('tr', {id: `run-${number}-trial-${k + 1}`, 'data-trial': k, class: t.status},
+    el('th', {scope: 'row', 'data-value': k + 1}, k + 1), name,
+    cell(known, t.times, known && t.times.toFixed(3)), cell(known, t.low, known && `${t.low.toFixed(3)} to ${t.high.toFixed(3)}`),
+    cell(known, t.median_s, t.took), cell(true, t.samples, t.samples),
+    ...run.knobs.map((knob, j) => cell(true, knob.values[t.at[j]], knob.values[t.at[j]])), el('td', {class: 'why'}, why));
+}
+function trialTable(run, number) {
+  const down = {'data-first': 'descending'};
+  const heads = [heading('trial'), heading('status'), heading('times as fast', down), heading('95% interval', down), heading('time of a call'), heading('samples'),
+    ...run.knobs.map((knob, j) => heading(knob.name, {'data-knob': j})), heading('what went wrong')];
+  return [el('h3', {id: `run-${number}-trials`}, 'Trials'),
+    el('div', {class: 'scroll', role: 'region', tabindex: 0, 'aria-labelledby': `run-${number}-trials`},
+      el('table', {class: 'trials'}, el('thead', {}, el('tr', {}, ...heads)), el('tbody', {}, ...run.trials.map((t, k) => trialRow(run, t, k, number)))))];
+}
+function scheduleText(run) {
+  const own = scheduleAt(run, run.knobs.map(k => k.usual)), best = run.trials[run.best];
+  if (!best) return el('p', {class: 'schedule'}, "The compiler's own choice ", el('code', {}, own));
+  const says = best.samples < 6 ? ` The interval spans all samples, because there ${best.samples === 1 ? 'is' : 'are'} only ${best.samples}.`
+    : ` The interval holds the median of ${best.samples} samples with 95% confidence.`;
+  return el('p', {class: 'schedule'}, 'Best schedule ', el('code', {}, scheduleOf(run, best)), ", the compiler's own choice ", el('code', {}, own), '.', says,
+    best.low <= 1 ? ' The interval contains 1: the gain may be noise.' : '');
+}
+function sectionOf(run, k) {
+  const [gain, interval] = gainOf(run), number = k + 1, points = run.knobs.reduce((n, knob) => n * BigInt(knob.values.length), 1n);
+  const statuses = Object.keys(shapes).map(s => [run.trials.filter(t => t.status === s).length, s]).filter(([n]) => n).map(([n, s]) => `${n} ${s}`);
+  const facts = {Machine: run.machine, Compiler: `${run.compiler}, attnc ${run.attnc}`, Target: run.target, Seed: run.seed,
+    Trials: run.trials.length + (statuses.length ? `: ${statuses.join(', ')}` : ''), 'Schedules in the space': points,
+    Begun: run.begun ? new Date(1000 * run.begun).toISOString().replace('T', ' ').replace('.000Z', ' UTC') : 'not known', 'Spec hash': run.spec_hash.slice(0, 12)};
+  return el('section', {class: 'run', id: `run-${number}`, tabindex: -1, 'aria-labelledby': `run-${number}-name`},
+    el('h2', {id: `run-${number}-name`}, el('bdi', {}, run.spec), ' ', el('span', {class: 'shape'}, run.shape)),
+    el('p', {class: 'gain'}, el('strong', {}, gain), interval ? ` (${interval})` : ''), scheduleText(run),
+    el('dl', {class: 'facts'}, ...Object.entries(facts).map(([name, value]) => el('div', {}, el('dt', {}, name), el('dd', {}, value)))),
+    ...(run.spec_text ? [el('details', {}, el('summary', {}, 'The spec'), el('pre', {}, run.spec_text))] : []), ...(run.trials.length ? trialTable(run, number) : []));
+}
+/* A table of all runs with their gains. Each row links to the section of its run. */
+function overview() {
+  const rows = runs.map((run, k) => {
+    const [gain, interval] = gainOf(run), best = run.trials[run.best];
+    return el('tr', {'data-run': k}, el('th', {scope: 'row'}, el('a', {href: `#run-${k + 1}`}, el('bdi', {}, run.spec))),
+      el('td', {}, best ? `${best.times.toFixed(2)} times as fast (${interval})` : gain), el('td', {}, run.shape), el('td', {}, run.trials.length));
+  });
+  return el('nav', {class: 'scroll', 'aria-label': 'Runs'}, el('table', {class: 'overview'},
+    el('thead', {}, el('tr', {}, heading('spec'), heading('gain (95% interval)'), heading('shape'), heading('trials'))), el('tbody', {}, ...rows)));
+}
 
 /* ---- shared by all charts of a run ---- */
 
@@ -138,8 +225,7 @@ function progress(run, width) {
   if (run.trials.some(t => t.times !== null && t.times < axis.cut)) keys.push(shapeKey('low', `slower than ${axis.cut.toFixed(1)}`));
   if (best.length) keys.push(key(line(-11, 0, 11, 0, 'step'), 'best so far'));
   keys.push(key(line(-11, 0, 11, 0, 'own'), "compiler's own choice"), ...aroundKeys(run), ...statuses.map(s => shapeKey(s, s)));
-  const measured = run.trials.filter(t => t.times !== null).length;
-  const says = `Times as fast as the compiler's own choice, by trial. ${count} trials, ${measured} of them measured.` +
+  const says = `Times as fast as the compiler's own choice, by trial. ${count} trials, ${run.measured} of them measured.` +
     (run.best >= 0 ? ` The best, ${run.trials[run.best].times.toFixed(3)}, is trial ${run.best + 1}.` : ' None is better than the compiler’s own choice.');
   return {height: foot + 40, nodes: [...nodes, ...marks], points, says, keys};
 }
@@ -386,6 +472,9 @@ function open(run, section, number) {
 
 /* ---- the page: one run at a time, light or dark ---- */
 
+const sections = runs.map(sectionOf);
+document.querySelector('main').replaceChildren(...(runs.length > 1 ? [overview()] : []), ...sections);
+if (!runs.length) document.querySelector('main').append(el('p', {class: 'gain'}, 'There is no run to show.'));
 const header = document.querySelector('header'), chooser = el('select', {id: 'run'}), opened = [];
 function choose(k) {
   hide();
