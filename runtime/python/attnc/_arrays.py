@@ -73,14 +73,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) or _is(value, "numpy", "floating") or _is(value, "numpy", "integer")
 
 
-class _Half:
-    """The memory of a number in f16 or bf16."""
+class _Packed:
+    """The memory of a number in f16 or bf16, or of an integer of 32 bits."""
 
     def __init__(self, dtype: str) -> None:
-        self.bits, self.dtype = ctypes.c_uint16(), dtype
+        self.bits: Any = ctypes.c_int32() if dtype == "i32" else ctypes.c_uint16()
+        self.dtype = dtype
 
-    def _set(self, number: float) -> None:
-        if self.dtype == "f16":
+    def _set(self, number: Any) -> None:
+        if self.dtype == "i32":
+            number = operator.index(number)
+            if not -2**31 <= number < 2**31:
+                raise ValueError(f"a number is {number}; expected an integer from -2^31 to 2^31 - 1")
+            self.bits.value = number
+        elif self.dtype == "f16":
             try:
                 self.bits.value = struct.unpack("=H", struct.pack("=e", number))[0]
             except OverflowError:  # too large: infinity
@@ -88,21 +94,6 @@ class _Half:
         else:
             bits = struct.unpack("=I", bytes(ctypes.c_float(number)))[0]
             self.bits.value = bits >> 16 | 0x40 if number != number else bits + 0x7fff + (bits >> 16 & 1) >> 16
-
-    value = property(fset=_set)
-
-
-class _Integer:
-    """The memory of an integer of 32 bits."""
-
-    def __init__(self) -> None:
-        self.bits = ctypes.c_int32()
-
-    def _set(self, number: Any) -> None:
-        number = operator.index(number)
-        if not -2**31 <= number < 2**31:
-            raise ValueError(f"a number is {number}; expected an integer from -2^31 to 2^31 - 1")
-        self.bits.value = number
 
     value = property(fset=_set)
 
@@ -132,8 +123,8 @@ class _Number:
     """A number that is stored like an array without axes."""
 
     def __init__(self, value: Any, dtype: str) -> None:
-        kind: Any = {"f64": ctypes.c_double, "i32": _Integer}.get(dtype, ctypes.c_float)
-        self.memory: Any = _Half(dtype) if dtype in _HALVES else kind()
+        kind = ctypes.c_double if dtype == "f64" else ctypes.c_float
+        self.memory: Any = _Packed(dtype) if dtype in ("i32", *_HALVES) else kind()
         self.memory.value = value
         place: Any = getattr(self.memory, "bits", self.memory)
         sign, letter = "<" if sys.byteorder == "little" else ">", {"i32": "i", "bf16": "u"}.get(dtype, "f")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -65,8 +65,7 @@ def attend(way: Way, seed: Optional[int], q: Tensor, k: Tensor, v: Tensor, given
     """Makes a call that can be differentiated, where no transformation of functorch is active. If the call is not
     known, the caller has checked it. Returns [B, H, n, E], or [B, n, H, E] with rows_first."""
     tensors = [value for value in given.values() if isinstance(value, Tensor)] if given else ()
-    made: Tensor = _apply(way, seed, given, q, k, v, *tensors)
-    return made
+    return _apply(way, seed, given, q, k, v, *tensors)
 
 
 class _Attend(torch.autograd.Function):
@@ -152,7 +151,7 @@ def _without_record(ctx: Any, kept: Tuple[Tensor, ...], dout: Tensor) -> Tuple[O
 
 
 # Function.apply() itself looks for functorch and for default arguments. The apply() of its base class does not.
-_apply: Any = super(torch.autograd.Function, _Attend).apply
+_apply: Callable[..., Tensor] = super(torch.autograd.Function, _Attend).apply
 
 library: Any = _tensors.loaded(super(torch.autograd.Function, _Recorded).apply, _without_record, parallel)
 if library is not None:

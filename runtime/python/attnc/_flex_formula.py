@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import _disable_current_modes
 
+from . import _operators
 from ._formula import Declared
 from ._operators import _NARROW
 
@@ -413,12 +414,8 @@ def narrow(tensors: List[Tensor], constants: List[int], used: str) -> List[Tenso
             for part, one in zip(ranks.split([one.numel() for one in tensors]), tensors)]
 
 
-narrow_in_graphs = torch.library.custom_op("attnc::narrow", narrow, mutates_args=())
-
-
-@narrow_in_graphs.register_fake
-def _(tensors: List[Tensor], constants: List[int], used: str) -> List[Tensor]:
-    return [torch.empty_like(one, dtype=torch.int32, memory_format=torch.contiguous_format) for one in tensors]
+narrow_in_graphs = _operators.operator("narrow", narrow, lambda tensors, constants, used: [
+    torch.empty_like(one, dtype=torch.int32, memory_format=torch.contiguous_format) for one in tensors])
 
 
 def _constant(trace: _Trace, x: Any, dtype: torch.dtype) -> Symbol:

@@ -176,8 +176,7 @@ def _of_backward(kernel: str, dout: Any, q: Any, k: Any, v: Any, out: Any, saved
 def _called_backward(call: Call, out: Any, saved: Any, dout: Any, wanted: Sequence[bool]) -> List[Tensor]:
     """Calls attnc::backward. Returns the wanted gradients of q, k, v and learned parameters."""
     kernel, q, k, v, parameters, tables, start, seed, _, drawn = call
-    made: List[Tensor] = _backward(kernel, dout, q, k, v, out, saved, parameters, tables, start, seed, wanted, drawn)
-    return made
+    return _backward(kernel, dout, q, k, v, out, saved, parameters, tables, start, seed, wanted, drawn)
 
 
 def _forward_of(*operands: Any) -> Tuple[Tensor, Tensor]:
@@ -240,16 +239,17 @@ def _statistics_shapes(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters:
     return q.new_empty(made._axes(q, v), dtype=sums_of(made))
 
 
-def operator(name: str, function: Callable[..., Any], shapes: Callable[..., Any], schema: str) -> Any:
+def operator(name: str, function: Callable[..., Any], shapes: Callable[..., Any], schema: Optional[str] = None,
+             keep: Any = None, differentiate: Any = None, of_batches: Any = None) -> Any:
+    """Returns an operator of PyTorch. shapes, keep and differentiate, of_batches: its functions for tracing, for gradients
+    and for vmap"""
     made = torch.library.custom_op("attnc::" + name, function, mutates_args=(), schema=schema)
     made.register_fake(shapes)
+    if differentiate is not None:
+        made.register_autograd(differentiate, setup_context=keep)
+    if of_batches is not None:
+        made.register_vmap(of_batches)
     return made
-
-
-_forward = operator("forward", _forward_of, _forward_shapes, _FORWARD)
-_backward = operator("backward", _backward_of, _backward_shapes, _BACKWARD)
-statistics = operator("statistics", _statistics_of, _statistics_shapes,
-                      "(str kernel, Tensor q, Tensor k, Tensor v, Tensor?[] parameters) -> Tensor")
 
 
 def forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Optional[Tensor]],
@@ -257,8 +257,7 @@ def forward(kernel: str, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[O
             drawn: Optional[Tensor] = None) -> Tensor:
     """Returns the result of attnc::forward, which saves values for gradients if one is needed."""
     saves = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (q, k, v, *parameters))
-    made: Tensor = _forward(kernel, q, k, v, parameters, tables, start, seed, saves, drawn)[0]
-    return made
+    return _forward(kernel, q, k, v, parameters, tables, start, seed, saves, drawn)[0]
 
 
 def backward(call: Call, out: Tensor, saved: Tensor, dout: Tensor, wanted: Sequence[bool]) -> List[Optional[Tensor]]:
@@ -309,9 +308,6 @@ def _differentiate_twice(ctx: Any, *_: Any) -> Any:
                        "differentiated (create_graph=True)")
 
 
-_forward.register_autograd(_differentiate, setup_context=_keep)
-_backward.register_autograd(_differentiate_twice, setup_context=_keep_nothing)
-
 # ---- vmap: additional batch axes. Calls take masks without tables, which give the same bits.
 
 
@@ -343,7 +339,7 @@ def _with_one_batch(call: Call, dims: Call, count: int) -> Call:
 
 def _forward_of_batches(info: Any, dims: Any, *operands: Any) -> Any:
     out, saved = _forward(*_with_one_batch(Call(*operands), Call(*dims), info.batch_size))
-    return (out.unflatten(0, (info.batch_size, -1)), saved), (0, None)
+    return (out.unflatten(0, (info.batch_size, -1)), saved), (0, None)  # type: ignore[no-untyped-call]
 
 
 def _selected(a: Any, dim: Any, number: int) -> Any:
@@ -375,8 +371,13 @@ def _backward_of_batches(info: Any, of_operands: Any, *operands: Any) -> Any:
     return results, [0] * len(results)
 
 
-_forward.register_vmap(_forward_of_batches)
-_backward.register_vmap(_backward_of_batches)
+_forward: Callable[..., Tuple[Tensor, Tensor]] = operator(
+    "forward", _forward_of, _forward_shapes, _FORWARD, _keep, _differentiate, _forward_of_batches)
+_backward: Callable[..., List[Tensor]] = operator(
+    "backward", _backward_of, _backward_shapes, _BACKWARD, _keep_nothing, _differentiate_twice, _backward_of_batches)
+statistics: Callable[..., Tensor] = operator(
+    "statistics", _statistics_of, _statistics_shapes,
+    "(str kernel, Tensor q, Tensor k, Tensor v, Tensor?[] parameters) -> Tensor")
 
 # ---- forward mode: another kernel computes the tangent of the output (`emit: [jvp]`)
 
@@ -390,8 +391,7 @@ class _Pushed(torch.autograd.Function):
     def forward(kernel: str, seed: Optional[int], start: Optional[Tensor], q: Tensor, k: Tensor, v: Tensor,
                 *arrays: Optional[Tensor]) -> Tensor:
         count = len(kernel_of(kernel).parameters)
-        out, _ = _forward(kernel, q, k, v, arrays[:count], arrays[count:], start, seed, False, None)
-        return out  # type: ignore[no-any-return]
+        return _forward(kernel, q, k, v, arrays[:count], arrays[count:], start, seed, False, None)[0]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
@@ -416,9 +416,8 @@ class _Pushed(torch.autograd.Function):
             sums = sums_of(made)
             return torch.zeros(like.shape, dtype=sums) if tangent is None else tangent.to(sums).expand(like.shape)
         names = [p.name for p in other.parameters]
-        out, _ = _forward(other._text, q, k, v, [of(name) for name in names],
-                          [tables.get(name) for name in names] if tables else [], start, ctx.seed, False, None)
-        return out  # type: ignore[no-any-return]
+        return _forward(other._text, q, k, v, [of(name) for name in names],
+                        [tables.get(name) for name in names] if tables else [], start, ctx.seed, False, None)[0]
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
@@ -426,4 +425,4 @@ class _Pushed(torch.autograd.Function):
                            "gradients")
 
 
-push: Any = _Pushed.apply
+push: Callable[..., Tensor] = _Pushed.apply

@@ -6,7 +6,7 @@ import inspect
 import math
 import sys
 import threading
-from typing import Any, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -271,9 +271,8 @@ class _Attend:
         compiles, shaped = is_traced(), self.shaped
         if compiles and attn_mask is not None:
             if dropout_p == 0 and not attn_mask.requires_grad:
-                made: Tensor = _attend_by_mask(shaped.name, shaped.ignores, shaped.seed, query, key, value, attn_mask,
-                                               is_causal, scale, enable_gqa)
-                return made
+                return _attend_by_mask(shaped.name, shaped.ignores, shaped.seed, query, key, value, attn_mask, is_causal,
+                                       scale, enable_gqa)
             why = "it drops weights at random, or learns its mask"
         else:
             why = shaped.why_not(query, key, value, attn_mask, is_causal, enable_gqa)
@@ -307,10 +306,7 @@ def _gradients_by_mask(*operands: Any) -> List[Tensor]:
     return [a.contiguous() for a in torch.autograd.grad(out, inputs, operands[10])]
 
 
-_attend_by_mask = operator(
-    "attend_by_mask", _attended_by_mask, lambda *of: of[3].new_empty((*of[3].shape[:-1], of[5].shape[-1])),
-    f"({_OPERANDS}) -> Tensor")
-_attend_by_mask_backward = operator(
+_attend_by_mask_backward: Callable[..., List[Tensor]] = operator(
     "attend_by_mask_backward", _gradients_by_mask, lambda *of: [a.new_empty(a.shape) for a in of[3:6]],
     f"({_OPERANDS}, Tensor dout) -> Tensor[]")
 
@@ -325,7 +321,9 @@ def _differentiate(ctx: Any, dout: Tensor) -> Tuple[Any, ...]:
     return None, None, None, *gradients, None, None, None, None
 
 
-_attend_by_mask.register_autograd(_differentiate, setup_context=_keep)
+_attend_by_mask: Callable[..., Tensor] = operator(
+    "attend_by_mask", _attended_by_mask, lambda *of: of[3].new_empty((*of[3].shape[:-1], of[5].shape[-1])),
+    f"({_OPERANDS}) -> Tensor", _keep, _differentiate)
 
 
 class _Swap(TorchFunctionMode):

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from ._array import Array
-from ._arrays import _Array, _BLOCKS, _check_contiguous, _compact, _is, _OTHER_NAMES, row_units
+from ._arrays import _Array, _BLOCKS, _compact, _is, _OTHER_NAMES, row_units
 from ._compiler import library_path
 from ._header import _DTYPES
 
@@ -30,16 +30,6 @@ def _library() -> Any:
 def _check_type(kind: str) -> None:
     if kind not in TYPES:
         raise ValueError(f"the type is {kind!r}; expected one of {', '.join(TYPES)}")
-
-
-def _contiguous(name: str, value: Any) -> _Array:
-    """Returns an array whose elements are contiguous."""
-    made = _Array(name, value)
-    try:
-        _check_contiguous(name, made)
-    except ValueError:
-        return _Array(name, _compact(value))
-    return made
 
 
 class Stored:
@@ -78,7 +68,7 @@ class Stored:
 
     def dequantize(self) -> Any:
         """Returns the numbers that the rows store, as an array of float32 of the same library."""
-        array = _contiguous("rows", self.rows)
+        array = _Array("rows", _compact(self.rows))
         made = _new(self.rows, list(self.shape), "float32")
         _convert("attnc_load_rows", self.type, array, _Array("made", made), self.elements)
         return made
@@ -116,7 +106,7 @@ def quantize(array: Array, type: str) -> Stored:
         numbers = numpy.asarray(given if hasattr(given, "__array__") else numpy.from_dlpack(given), numpy.float32)
     made = _new(numbers, [*described.shape[:-1], row_units(type, elements)],
                 {"f16": "float16", "bf16": "bfloat16"}.get(type, "uint8"))
-    _convert("attnc_store_rows", type, _contiguous("array", numbers), _Array("made", made), elements)
+    _convert("attnc_store_rows", type, _Array("array", _compact(numbers)), _Array("made", made), elements)
     return Stored(made, type)
 
 

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Mapping, Optional, Sequence, Tuple
 
 import torch
 from torch import Tensor
@@ -45,12 +45,11 @@ _NO_TANGENTS = "a graph of torch.compile has no forward-mode derivatives (torch.
 
 
 @torch.compiler.disable(reason=_NO_TANGENTS)  # type: ignore[untyped-decorator, no-untyped-call]
-def _outside_graph(name: str, function: Any, *arguments: Any) -> Tensor:
+def _outside_graph(name: str, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
     """Makes a call with tangents. torch.compile ends its graph before this call, if it may have several graphs."""
     if is_traced():
         raise NotImplementedError(f"{name}: {_NO_TANGENTS}")
-    made: Tensor = function(*arguments)
-    return made
+    return function(*arguments)
 
 
 def _call_with_tangents(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Any],
@@ -63,8 +62,7 @@ def _call_with_tangents(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, paramet
     if not kernel.values_are_keys and q.shape[1] < kernel._axes(q, v)[1]:
         raise NotImplementedError(f"{kernel.name}: forward-mode derivatives need as many heads of q as of the result")
     kernel._tangent()  # raises SpecError if the spec has no tangent yet
-    made: Tensor = operators.push(kernel._text, seed, start, q, k, v, *parameters, *tables)
-    return made
+    return operators.push(kernel._text, seed, start, q, k, v, *parameters, *tables)
 
 
 def _check_parameters(kernel: Kernel, parameters: Sequence[Any], tables: Sequence[Any]) -> None:
@@ -158,9 +156,8 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
 def statistics(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any]) -> Tensor:
     """Returns the statistics of the rows. The call is an operator without gradients."""
     parameters, _ = as_tensors(kernel, [given.get(p.name) for p in kernel.parameters])
-    of_rows: Tensor = operators.statistics(kernel._text, q.detach(), k.detach(), v.detach(),
-                                           [None if value is None else value.detach() for value in parameters])
-    return of_rows
+    return operators.statistics(kernel._text, q.detach(), k.detach(), v.detach(),
+                                [None if value is None else value.detach() for value in parameters])
 
 
 def threads_alone(what: str) -> int:

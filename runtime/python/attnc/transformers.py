@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, List, Optional, Sequence, Union, overload
+from typing import Any, List, Optional
 
 import torch
 
@@ -43,7 +43,7 @@ importlib.import_module("transformers.modeling_utils").AttentionInterface.regist
 importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", _mask)
 
 
-class Prepared(Sequence[Kernel]):
+class Prepared(List[Kernel]):
     """The result of prepare() for `model`: a sequence of its kernels. undo() takes back what prepare() changed; so does the
     end of a `with` block. Kernels stay compiled.
 
@@ -51,7 +51,8 @@ class Prepared(Sequence[Kernel]):
         recurrences of Qwen3-Next, Kimi Linear, Mamba-2 and others, and the attention of Falcon, MPT and BLOOM"""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.kernels, self._use = model, [], Use()  # type: Any, List[Kernel], Use
+        super().__init__()
+        self.model, self._use = model, Use()
         self._layers = layers.adopt(model, self._use)
         self.layers = [name for name, _ in self._layers]
 
@@ -68,20 +69,8 @@ class Prepared(Sequence[Kernel]):
     def __exit__(self, *_: Any) -> None:
         self.undo()
 
-    def __len__(self) -> int:
-        return len(self.kernels)
-
-    @overload
-    def __getitem__(self, index: int) -> Kernel: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> List[Kernel]: ...
-
-    def __getitem__(self, index: Union[int, slice]) -> Union[Kernel, List[Kernel]]:
-        return self.kernels[index]
-
     def __repr__(self) -> str:
-        return "\n".join([f"kernels: {', '.join(map(repr, self.kernels)) or 'none'}",
+        return "\n".join([f"kernels: {', '.join(map(repr, self)) or 'none'}",
                           f"layers with other code: {', '.join(self.layers) or 'none'}"])
 
 
@@ -106,7 +95,7 @@ def prepare(model: Any, *, gradients: Optional[bool] = None, **inputs: Any) -> P
         for needed, differentiable in (True, False), (True, True), (False, False), (False, True):
             texts = sorted(text for text, *of_text in found if of_text == [differentiable, needed])
             try:
-                made.kernels += compile_all(map(Source.named, texts), gradients=differentiable)
+                made += compile_all(map(Source.named, texts), gradients=differentiable)
             except CompilerError:
                 if needed:
                     raise

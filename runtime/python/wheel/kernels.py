@@ -60,19 +60,21 @@ def specs() -> Iterator[tuple[str, str | None, list[str]]]:
         yield f"{name}/f32/{words[3]}", text_of(traits["recurrent_spec"](*words)), []
 
 
+def sets(settings: list[str], entries: list[str]) -> list[str]:
+    return [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
+
+
 def described(attnc: str, operand: str, settings: list[str], entries: list[str]) -> dict[str, Any] | None:
     """Returns NAME.json of the spec with these entry points. Returns None if the spec cannot have them."""
-    sets = [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
-    done = subprocess.run([attnc, operand, "--emit", "json", "--stdout", "--quiet", *sets], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([attnc, operand, "--emit", "json", "--stdout", "--quiet", *sets(settings, entries)],
+                          capture_output=True, text=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def found(attnc: str, folder: str, place: str, operand: str, settings: list[str], entries: list[str]) -> str:
     """Returns the path of the kernel that attnc finds in the folder without a C compiler, and with an empty cache in
     `place`."""
-    sets = [word for setting in [*settings, f"emit=[{', '.join(entries)}]"] for word in ("--set", setting)]
-    done = subprocess.run([attnc, "build", operand, *sets], capture_output=True, text=True, check=False,
+    done = subprocess.run([attnc, "build", operand, *sets(settings, entries)], capture_output=True, text=True, check=False,
                           env={**os.environ, "ATTNC_KERNELS": folder, "ATTNC_CC": "no-compiler", "XDG_CACHE_HOME": place})
     return done.stdout.strip()
 
@@ -124,9 +126,8 @@ def build(attnc: str, folder: str, kept: str, target: str, label: str, text: str
         if says is None:
             raise SystemExit(f"kernels.py: {label} cannot be compiled")
         targets = "aarch64,generic" if target.startswith("aarch64") else "x86-64-v4,x86-64-v3,generic"
-        named.append(f"emit=[{', '.join(entries)}]")
         subprocess.run([attnc, operand, "--standalone", "--target", targets, "--quiet", "-o", place,
-                        *(word for setting in named for word in ("--set", setting))], check=True)
+                        *sets(named, entries)], check=True)
         path, is_new = compiled(os.path.join(place, "attention"), kept, target)
         made = os.path.join(folder, f"{says['hash'][:32]}-{sum(BITS[word] for word in entries):x}.so")
         shutil.copyfile(path, made)
