@@ -145,9 +145,9 @@ static bool is_function(const char *word)
 }
 
 /* Returns the places of expressions that may name a score or a sum. */
-static int places_of(enum array_type type)
+static unsigned places_of(enum array_type type)
 {
-    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK : type == ARRAY_SUM ? EXPRESSION_OUTPUT : ~0;
+    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK : type == ARRAY_SUM ? EXPRESSION_OUTPUT : ~0U;
 }
 
 const struct user_array *expression_array(const struct expression_reader *r, const char *name)
@@ -156,7 +156,7 @@ const struct user_array *expression_array(const struct expression_reader *r, con
     for (int k = 0; k < r->arrays->count + r->arrays->named; k++) {
         const struct user_array *const a = &r->arrays->array[k];
         if (strcmp(a->name, name) != 0) continue;
-        if (r->place & places_of(a->type) || own == EXPRESSION_NAMES || !expression_name_allowed(own, r->place))
+        if ((unsigned)r->place & places_of(a->type) || own == EXPRESSION_NAMES || !expression_name_allowed(own, r->place))
             return a;
     }
     return NULL;
@@ -237,7 +237,7 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
     if (!called && array && (array->type == ARRAY_SCORE || array->type == ARRAY_SUM)) {
         const bool score = array->type == ARRAY_SCORE;
-        if (!(r->place & places_of(array->type)))
+        if (!((unsigned)r->place & places_of(array->type)))
             expression_error(r, at,
                              score ? "'%s' is a score, a number for each pair; only weights, logits, factors and masks "
                                      "read it"

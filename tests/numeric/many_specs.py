@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Tests thousands of random specs, each with little time. It can be stopped and continued.
 
-many_specs.py ATTNC [--log FILE] [--count N] [--seed N] [--arrays PART]
+many_specs.py ATTNC [--log FILE] [--count N] [--seed N] [--arrays PART] [--several PART]
 many_specs.py ATTNC --spec FILE [--shrink SECONDS]
 
 - attnc compiles each spec, and random_calls.py calls its kernel. One of 128 is compiled with the flags of users, two
@@ -236,7 +236,7 @@ class Many(Suite):
 
     def __init__(self):
         super().__init__(__doc__.split('\n\n')[0], options)
-        draw_spec.READS = self.options.arrays
+        draw_spec.READS, draw_spec.SEVERAL = self.options.arrays, self.options.several
         self.environment = quick.environment(self.folder)
         self.without = autograd() if not self.options.list else ''
         self.runnable = [t for t in targets_of(MACHINE, 'any') if not missing_flags(t)]
@@ -260,6 +260,8 @@ def options(parser):
     add('--seed', type=int, default=1, help='other specs (default: 1)')
     add('--arrays', type=float, default=0.9, metavar='PART',
         help='the part of the specs whose weights may read arrays (default: 0.9)')
+    add('--several', type=float, default=0.15, metavar='PART',
+        help='the part of the specs that have scores and several sums (default: 0.15)')
     add('--spec', metavar='FILE', help='only this spec, a file that a campaign wrote')
     add('--shrink', type=float, default=0, metavar='SECONDS', help='for making smaller the spec of --spec (default: 0)')
 

@@ -21,19 +21,26 @@ enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
 /* How a value is lowered. Members of type int are numbers of arrays, or -1. */
 struct lowered_value {
     enum stage stage;
-    int array;            /* the array of the value. For a state, these are its slots until they are folded */
-    bool inlined;         /* it is a map without an array, computed in the statement of its only user, a sum */
-    bool over_outer;      /* it is a sum over outer axes only */
-    bool closed;          /* it depends on a sum over outer axes, so it is computed after the loops over these axes */
-    bool running;         /* it is a running maximum, which grows from tile to tile, and which sums are relative to */
-    int64_t power;        /* with a running maximum m, sums are divided by m^power. 0: they are divided by exp2(m) */
-    bool masked_infinity; /* the tile is -inf outside the region */
-    bool masked_zero;     /* the tile is 0 outside the region */
-    int rescale;          /* the factor that rescales sums if the value is a running maximum */
-    int carried;          /* the tile that slots are folded into if the value is a state */
-    int transition;       /* the array of the state's transition (transition.c) */
+    int array;       /* the array of the value. For a state, these are its slots until they are folded */
+    bool inlined;    /* it is a map without an array, computed in the statement of its only user, a sum */
+    bool over_outer; /* it is a sum over outer axes only */
+    bool closed;     /* it depends on a sum over outer axes, so it is computed after the loops over these axes */
+    bool running;    /* it is a running maximum, which grows from tile to tile, and which sums are relative to */
+    int64_t power;   /* with a running maximum m, sums are divided by m^power. 0: they are divided by exp2(m) */
+    const struct expr *region; /* the region outside which the tile is 0 or -inf, if one of the next two is true */
+    bool masked_infinity, masked_zero;
+    int rescale;    /* the factor that rescales sums if the value is a running maximum */
+    int carried;    /* the tile that slots are folded into if the value is a state */
+    int transition; /* the array of the state's transition (transition.c) */
     /* If a state is a running maximum, `keep` is the factor of old sums, and `take` the factor of a slot's sums. */
     int keep, take;
+};
+
+/* A statement that sets elements of a tile outside the region. */
+struct mask_of_region {
+    const struct stmt *s;
+    const struct expr *region;
+    const struct mask_of_region *next;
 };
 
 struct lowering {
@@ -63,8 +70,9 @@ struct lowering {
         *last_axis;   /* the axis in the lanes of each value's tile, if it is chosen for each value. Otherwise NULL */
     bool by_elements; /* tiles with an axis of elements have it in the lanes. Implies last_axis. */
     int *outputs;     /* the arrays of the outputs. NULL: each array is made when its output is written */
-    struct lowered_value *lowered; /* how each value of the graph is lowered */
-    const bool *needed;            /* for each value: whether the statements that are being made need it */
+    struct lowered_value *lowered;      /* how each value of the graph is lowered */
+    const bool *needed;                 /* for each value: whether the statements that are being made need it */
+    const struct mask_of_region *masks; /* the statements that mask tiles (regions.c) */
     /* The ends of lists of statements. The next statement is added there.
        - before, inside, end: statements before, inside and after the loop over keys
        - prepare: row values that all threads share, before the loop over keys. NULL: `before` has them.
@@ -111,6 +119,10 @@ int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stm
 /* Sets elements outside the sum's region to `neutral` in an operand's tile, unless they have this value. `neutral`
    is 0 or -inf. */
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
+
+/* Makes the loops over keys with the body `inside`: one for each region of the sums that lower_values has lowered. Each
+   has the statements that its sums need, so that it visits only tiles of its own region. (regions.c) */
+void lower_regions(struct lowering *x, struct stmt *inside);
 
 /* Sums over the lanes with a vector per point of the stream (stage ACROSS, sweep.c):
    - lower_sums_across: whether a value is such an output

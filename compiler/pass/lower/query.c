@@ -207,7 +207,7 @@ struct stmt *lower_query_body(struct lowering *x)
     x->open = x->opened = lower_new_list(x);
     x->close = x->closed = lower_new_list(x);
     lower_begin_across(x);
-    const struct expr *region = lower_values(x, AFTER);
+    (void)lower_values(x, AFTER);
     lower_copy_outputs(x, false, x->outer_only ? &x->close : &x->end);
     if (!x->prefix) lower_copy_outputs(x, true, &x->close);
     if (x->outer_only) {
@@ -217,10 +217,7 @@ struct stmt *lower_query_body(struct lowering *x)
         *x->before = *inside;
         while (*x->before) x->before = &(*x->before)->next;
     } else if (*inside) {
-        const struct expr *all = x->stream < 0 ? NULL : expr_size(x->m, x->stream);
-        struct stmt *loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
-        loop->where = region;
-        loop->body = *inside;
+        lower_regions(x, *inside);
     }
     *x->before = *after;
     if (x->prefix) name_chunks(x, *before);

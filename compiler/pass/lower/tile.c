@@ -211,14 +211,25 @@ struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const
     return s;
 }
 
-/* Whether expression e of `map` is 0 outside the region: a tile that is 0 there, perhaps times a finite number. */
-static bool is_zero_outside(const struct lowering *x, const struct value *map, const struct expr *e)
+/* Whether the tile is masked for a sum over the region. All regions of a graph with a SOLVE have only earlier keys
+   where its tiles have other ones. */
+static bool is_masked_for(const struct lowering *x, const struct lowered_value *tile, const struct expr *region)
 {
-    if (e->op == EXPR_OPERAND) return x->lowered[map->operand[e->integer].of].masked_zero;
+    return (tile->masked_infinity || tile->masked_zero) && (tile->region == region || x->solve >= 0);
+}
+
+/* Whether expression e of `map` is 0 outside the region: a tile that is 0 there, perhaps times a finite number. */
+static bool is_zero_outside(const struct lowering *x, const struct value *map, const struct expr *e,
+                            const struct expr *region)
+{
+    if (e->op == EXPR_OPERAND) {
+        const struct lowered_value *const tile = &x->lowered[map->operand[e->integer].of];
+        return tile->masked_zero && is_masked_for(x, tile, region);
+    }
     if (e->op != EXPR_MUL || e->type != TYPE_REAL) return expr_is_real(e, 0);
     for (int k = 0; k < 2; k++) {
         const struct expr_range other = expr_range(e->arg[1 - k], NULL);
-        if (isfinite(other.low) && isfinite(other.high) && is_zero_outside(x, map, e->arg[k])) return true;
+        if (isfinite(other.low) && isfinite(other.high) && is_zero_outside(x, map, e->arg[k], region)) return true;
     }
     return false;
 }
@@ -228,13 +239,17 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
     int v = sum->operand[operand].of;
     const struct value *value = &x->g->value[v];
     struct lowered_value *tile = &x->lowered[v];
-    if (!sum->where || tile->masked_infinity || tile->masked_zero || !lower_of_pairs(x, value)) return;
+    const bool masked = is_masked_for(x, tile, sum->where);
+    if (!sum->where || masked || !lower_of_pairs(x, value)) return;
+    tile->region = sum->where;
+    tile->masked_infinity = tile->masked_zero = false;
     if (neutral == 0 && value->op == GRAPH_MAP) {
         const struct expr *e = value->expr;
         for (int k = 0; k < value->operands; k++)
-            if (x->lowered[value->operand[k].of].masked_infinity)
+            if (x->lowered[value->operand[k].of].masked_infinity &&
+                is_masked_for(x, &x->lowered[value->operand[k].of], sum->where))
                 e = expr_replace(x->m, e, expr_operand(x->m, k), expr_real(x->m, -INFINITY));
-        tile->masked_zero = is_zero_outside(x, value, e);
+        tile->masked_zero = is_zero_outside(x, value, e, sum->where);
         if (tile->masked_zero) return;
     }
     int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
@@ -243,6 +258,9 @@ void lower_apply_region(struct lowering *x, const struct value *sum, int operand
     s->operands = 1;
     s->operand[0] = loops_ref(x->l, tile->array);
     *(neutral == 0 ? &tile->masked_zero : &tile->masked_infinity) = true;
+    struct mask_of_region *const mask = arena_alloc(x->m->arena, sizeof *mask);
+    *mask = (struct mask_of_region){s, sum->where, x->masks};
+    x->masks = mask;
 }
 
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value)

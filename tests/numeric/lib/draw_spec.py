@@ -374,6 +374,55 @@ def erase(spec):
     spec['delta']['erase'] = 'rows'
 
 
+SEVERAL = 0.15   # the part of the specs that have scores or several sums
+
+
+def score(rng, spec):
+    """Adds a score r. Returns its factor in a logit."""
+    own, size, heads = rng.choice([('q2', 'k2')] * 3 + [('q2', 'k'), ('q', 'k2')]), spec['shape']['head_dim'], pick(rng, 'G', 'H')
+    axis = 'D'   # the size may be made smaller
+    if own == ('q2', 'k2') and rng.random() < 0.6: axis = size = rng.choice([1, 4, 8, 17])
+    shapes = {'q2': ['B', 'H', 'Nq', axis], 'k2': ['B', heads, 'Nk', axis]}
+    spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items() if name in own}
+    spec['scores'] = {'r': {'query': own[0], 'key': own[1]}}
+    rows = [name for name in own if name in shapes]
+    steps = [{kind: {'rows': rows}} for kind in rng.sample(['rmsnorm', 'l2norm'] + ['rope'] * (axis in (4, 8)), 1)]
+    if rng.random() < 0.5: spec['prepare'] = [*spec.get('prepare', []), *steps]
+    return '%.2g' % (0.5 / size ** 0.5)
+
+
+def several(rng, spec):
+    """Adds a score, and sums with weights, masks and values of their own."""
+    by = score(rng, spec) if rng.random() < 0.6 else ''
+    weights = ['softmax', {'softmax': {'modify': 's + tanh(s)'}}, {'linear': {'features': 'elu_plus_one'}},
+               {'linear': {'features': {'relu': {'eps': 0.1}}}}, {'polynomial': {'degree': 2}}, {'custom': {'weight': '1 + s * s'}}]
+    factors = ['tanh(s)', '0.5 + (j % 3) * 0.25', 's * 0.5', 'i - j < 5']
+    if by:
+        weights += [{'softmax': {'modify': 's + %s * r' % by}}, {'softmax': {'modify': '%s * r' % by}},
+                    {'custom': {'weight': '1 + (%s * r) * (%s * r)' % (by, by)}}, {'custom': {'weight': 'exp(%s * r)' % by}}]
+        factors += ['%s * r' % by, '1 + tanh(%s * r)' % by]
+        if rng.random() < 0.4: spec['similarity'] = rng.choice(weights[-4:])
+    decodes = 'decode' in spec.get('emit', [])
+    masks = ['causal', {'window': {'left': 5}}, {'all': ['causal', {'block_window': {'block': 8, 'left': 1}}]}]
+    if not decodes: masks += ['none', {'window': {'left': 3, 'right': 4}}]
+    values = ['v', 'v', 1]
+    if rng.random() < 0.3:
+        spec.setdefault('arrays', {})['v2'] = {'shape': ['B', pick(rng, 'G', 'H'), 'Nk', 'E']}
+        values += ['v2', 'v2']
+    names = rng.sample(['o1', 'o2', 'o3'], rng.choice([1, 2, 2, 3]))
+    draw = lambda: some(rng, 0.4, similarity=lambda: rng.choice(weights), factor=lambda: rng.choice(factors), values=lambda: rng.choice(values)) | \
+        some(rng, 0.25, mask=lambda: rng.choice(masks), normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': 1}, {'sink': '0.5 * h'}]))
+    spec['sums'] = {name: draw() for name in names}
+    spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'statistics'] or ['forward']
+    if len(names) == 1 and rng.random() < 0.5: return
+    gate = ''
+    if rng.random() < 0.4:
+        spec.setdefault('arrays', {})['mix'] = {'shape': rng.choice([['H'], ['B', 'H', 'Nq'], ['H', 'E']])}
+        gate = 'mix' + {1: '[h]', 3: '[b][h][row]', 2: '[h][e]'}[len(spec['arrays']['mix']['shape'])] + ' * '
+    a, b, c = (names * 3)[:3]
+    spec['output'] = gate + rng.choice(['%s - 0.5 * %s + %s', '%s * %s + 0.25 * %s', 'tanh(%s) * (1 + %s) - %s', '%s + (e %% 2 ? %s : %s)']) % (a, b, c)
+
+
 def capped(node, largest, key=''):
     """Returns the spec with sizes up to those in `largest`, so that it compiles quickly."""
     if isinstance(node, dict): return {k: capped(v, largest, k) for k, v in node.items()}
@@ -448,6 +497,8 @@ def draw_spec(rng, numbers):
     slopes(spec)
     if numbers: limits(spec), decay(spec)
     erase(spec)
+    own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
+    if numbers and 'project' not in spec and 'delta' not in spec and own.random() < SEVERAL: several(own, spec)
     truncated(spec)
     angles(spec)
     storage(spec)
