@@ -255,6 +255,10 @@ struct ref {
     const struct expr *sub[MAX_RANK];
 };
 bool ref_equal(const struct ref *a, const struct ref *b);
+/* ref_find returns k such that refs[k] equals r, or -1. ref_add appends r if needed, and returns -1 if there are
+   MAX_OPERANDS others. */
+int ref_find(const struct ref *refs, int count, const struct ref *r);
+int ref_add(struct ref *refs, int *count, const struct ref *r);
 /* If subscript k is the plain INDEX of an axis, returns the axis. Otherwise returns -1. */
 int ref_axis(const struct ref *r, int k);
 /* Returns the axes whose INDEX occurs in the subscripts, as bits. */

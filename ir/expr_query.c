@@ -154,6 +154,21 @@ bool ref_equal(const struct ref *a, const struct ref *b)
     return true;
 }
 
+int ref_find(const struct ref *refs, int count, const struct ref *r)
+{
+    for (int k = 0; k < count; k++)
+        if (ref_equal(&refs[k], r)) return k;
+    return -1;
+}
+
+int ref_add(struct ref *refs, int *count, const struct ref *r)
+{
+    const int found = ref_find(refs, *count, r);
+    if (found >= 0 || *count == MAX_OPERANDS) return found;
+    refs[*count] = *r;
+    return (*count)++;
+}
+
 int ref_axis(const struct ref *r, int k)
 {
     return r->sub[k]->op == EXPR_INDEX ? (int)r->sub[k]->integer : -1;
@@ -191,6 +206,19 @@ uint32_t expr_axes_read(const struct expr *e, const struct ref *operand)
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis)
 {
     return expr_axes_read(e, operand) >> axis & 1;
+}
+
+const struct expr *expr_take(struct module *m, const struct expr *e, const struct ref *from, struct ref *to, int *count)
+{
+    const struct expr *with[MAX_OPERANDS];
+    const uint32_t read = expr_operands(e, NULL);
+    for (int k = 0; k < MAX_OPERANDS; k++) {
+        if (!(read >> k & 1)) continue;
+        const int number = ref_add(to, count, &from[k]);
+        if (number < 0) return NULL;
+        with[k] = expr_operand(m, number);
+    }
+    return expr_bind(m, e, with);
 }
 
 /* ---- sums, products and linear expressions ---- */

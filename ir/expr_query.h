@@ -72,6 +72,10 @@ bool expr_lists_along(const struct expr *e, int axis);
 /* Returns the axes on which e depends, directly or in a subscript of an operand, as bits. */
 uint32_t expr_axes_read(const struct expr *e, const struct ref *operand);
 bool expr_uses_axis(const struct expr *e, const struct ref *operand, int axis);
+/* Returns e, which reads operands `from`, as an expression of the *count operands `to`. Adds those that `to` lacks.
+   Returns NULL if there is no room. */
+const struct expr *expr_take(struct module *m, const struct expr *e, const struct ref *from, struct ref *to,
+                             int *count);
 
 /* A term of a sum, added or subtracted. */
 struct expr_term {

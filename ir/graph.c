@@ -350,11 +350,7 @@ bool graph_value_equal(const struct value *a, const struct value *b)
 
 int graph_operand(struct value *v, const struct ref *r)
 {
-    for (int k = 0; k < v->operands; k++)
-        if (ref_equal(&v->operand[k], r)) return k;
-    if (v->operands == MAX_OPERANDS) return -1;
-    v->operand[v->operands] = *r;
-    return v->operands++;
+    return ref_add(v->operand, &v->operands, r);
 }
 
 bool graph_inline(struct graph *g, struct value *v, int at, const struct value *inner)

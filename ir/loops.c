@@ -52,12 +52,45 @@ struct stmt *stmt_new(struct loops *l, int op)
     return s;
 }
 
+struct stmt *stmt_fill(struct loops *l, int op, struct array tile)
+{
+    struct stmt *const s = stmt_new(l, op);
+    tile.kind = ARRAY_TILE;
+    tile.offset = -1;
+    tile.name = loops_unused_name(l, tile.name);
+    s->rank = tile.rank;
+    memcpy(s->axes, tile.axes, sizeof s->axes);
+    s->assigns = 1;
+    s->assign[0].to = loops_ref(l, loops_array(l, tile));
+    return s;
+}
+
+const struct expr *stmt_mask(const struct stmt *s)
+{
+    const struct assign *const a = &s->assign[0];
+    return s->op == LOOPS_MAP && s->assigns == 1 && a->fold == FOLD_SET && a->expr->op == EXPR_SELECT &&
+                   a->expr->arg[1]->op == EXPR_OPERAND && ref_equal(&s->operand[a->expr->arg[1]->integer], &a->to)
+               ? a->expr
+               : NULL;
+}
+
+uint32_t stmt_axes(const struct stmt *s)
+{
+    return axes_set(s->rank, s->axes) | (s->op == LOOPS_DOT ? AXIS(s->axis) : 0);
+}
+
 struct ref loops_ref(const struct loops *l, int a)
 {
     const struct array *array = &l->array[a];
     struct ref r = {.of = a, .rank = array->rank};
     for (int k = 0; k < r.rank; k++) r.sub[k] = expr_index(l->module, array->axes[k]);
     return r;
+}
+
+bool ref_in_vectors(const struct loops *l, const struct ref *r, int axis, int64_t lanes)
+{
+    const struct axis *const a = &l->module->axis[axis];
+    return r->rank > 0 && ref_axis(r, r->rank - 1) == axis && a->source == SIZE_CONSTANT && a->extent % lanes == 0;
 }
 
 int array_terms(const struct array *a)

@@ -228,6 +228,14 @@ struct stmt *stmt_new(struct loops *l, int op);
 bool stmt_reads(const struct stmt *s, int a);
 bool stmt_writes(const struct stmt *s, int a);
 bool stmt_touches(const struct stmt *s, int a);
+/* Makes a tile, and returns a statement that sets it at every point of its axes. The caller fills in the rest. */
+struct stmt *stmt_fill(struct loops *l, int op, struct array tile);
+/* If s only masks a tile, to = select(region, to, c), returns this SELECT. Otherwise returns NULL. */
+const struct expr *stmt_mask(const struct stmt *s);
+/* Returns the axes of s and, for a DOT, the axis that it sums over, as bits. */
+uint32_t stmt_axes(const struct stmt *s);
+/* Whether r is contiguous along the axis, in whole vectors of `lanes` elements. */
+bool ref_in_vectors(const struct loops *l, const struct ref *r, int axis, int64_t lanes);
 /* Returns the distance between neighbouring indices in a range of the FOR. It is the period with `apart`, otherwise
    1. */
 int64_t stmt_stride(const struct stmt *s);

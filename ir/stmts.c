@@ -25,6 +25,19 @@ struct stmt *stmts_first(const struct stmts *w)
     return w->depth ? w->around[w->depth - 1]->body : w->place ? *w->place : w->list;
 }
 
+struct stmt *stmts_over(const struct stmts *w, int axis)
+{
+    for (int k = w->loops - 1; k >= 0; k--)
+        if (w->loop[k]->axis == axis) return w->loop[k];
+    return NULL;
+}
+
+int64_t stmts_extent(const struct stmts *w, const struct module *m, int axis)
+{
+    const struct stmt *const loop = stmts_over(w, axis);
+    return loop ? loop->step : axis_is_whole(&m->axis[axis]) ? m->axis[axis].extent : 0;
+}
+
 void stmts_rewrite(struct stmt **list, bool (*rewrite)(struct loops *l, struct stmt **at), struct loops *l)
 {
     while (*list) {

@@ -17,6 +17,11 @@ struct stmts {
 };
 struct stmt *stmts_next(struct stmts *w);        /* returns the next statement, or NULL */
 struct stmt *stmts_first(const struct stmts *w); /* returns the first statement of the current list */
+/* Returns the innermost FOR over the axis around the current statement, or NULL. */
+struct stmt *stmts_over(const struct stmts *w, int axis);
+/* Returns the largest number of indices of an axis in a current range of the current statement, or 0 if it is
+   unknown. */
+int64_t stmts_extent(const struct stmts *w, const struct module *m, int axis);
 /* Calls `rewrite` for the places of all statements, bodies first. If it returns true, it has changed what stands at
  *at, and is called again. */
 void stmts_rewrite(struct stmt **list, bool (*rewrite)(struct loops *l, struct stmt **at), struct loops *l);
@@ -33,7 +38,7 @@ struct stmt *stmts_window(const struct stmt *list);
 /* Return the number of statements that write array a, and of those without a body that read or write it. */
 int stmts_writing(const struct stmt *list, int a);
 int stmts_touching(const struct stmt *list, int a);
-bool loops_fade(const struct loops *l); /* whether a DOT has `fades` */
+bool loops_fade(const struct loops *l);                 /* whether a DOT has `fades` */
 void stmts_rename(struct stmt *list, int from, int to); /* replaces array `from` by array `to` */
 
 #endif

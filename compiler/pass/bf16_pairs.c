@@ -47,69 +47,45 @@ static bool stored_along(const struct loops *l, const struct ref *r, int axis)
     return a->kind == ARRAY_INPUT && a->dtype == DTYPE_BF16 && ref_axis(r, r->rank - 1) == axis;
 }
 
-/* Array `tile` is a copy of r's array. Returns a reference to the element of `tile` that r reads in its array. */
-static struct ref ref_of_copy(const struct loops *l, const struct ref *r, int tile)
+/* Returns the reference that replaces *r if it reads the copy. */
+static struct ref read_copy(const struct loops *l, const struct ref *r, int copy)
 {
-    const struct array *from = &l->array[r->of], *to = &l->array[tile];
-    struct ref made = {.of = tile, .rank = to->rank};
-    for (int t = 0; t < to->rank; t++)
-        for (int f = 0; f < from->rank; f++)
-            if (from->axes[f] == to->axes[t]) made.sub[t] = r->sub[f];
-    return made;
+    return ref_of_copy(l, r, l->array[r->of].axes, copy);
 }
 
-static int64_t step_of(struct stmt *const *loops, int depth, int axis)
+static int64_t step_of(const struct stmts *w, int axis)
 {
-    int64_t step = 0;
-    for (int f = 0; f < depth; f++)
-        if (loops[f]->axis == axis) step = loops[f]->step;
-    return step;
+    const struct stmt *const loop = stmts_over(w, axis);
+    return loop ? loop->step : 0;
 }
 
 /* If the next statement only multiplies the product by a constant, removes it and puts the constant into `times`.
    Does nothing if the product has other readers. */
-static void take_factor(struct loops *l, struct stmt *dot)
+static void take_factor(const struct loops *l, struct stmt *dot)
 {
-    const struct stmt *map = dot->next;
-    int made = dot->assign[0].to.of;
-    if (!map || map->op != LOOPS_MAP || map->assigns != 1 || map->operands != 1 || map->rank != 2 ||
-        dot->assign[0].fold != FOLD_SET)
-        return;
-    const struct expr *e = map->assign[0].expr;
-    bool product = map->assign[0].fold == FOLD_SET && e->op == EXPR_MUL && e->arg[0]->op == EXPR_OPERAND &&
-                   e->arg[1]->op == EXPR_REAL;
-    bool all = map->axes[0] == dot->axes[0] && map->axes[1] == dot->axes[1] &&
-               ref_equal(&map->operand[0], &dot->assign[0].to);
-    struct ref there = map->assign[0].to;
-    there.of = made;
-    if (!product || !all || !ref_equal(&there, &dot->assign[0].to) || e->arg[1]->real == 0 ||
-        stmts_touching(l->body, made) != 2)
-        return;
-    dot->times = e->arg[1]->real;
+    const struct stmt *const map = map_of_product(l, dot);
+    if (!map || map->assign[0].expr->arg[1]->real == 0) return;
+    dot->times = map->assign[0].expr->arg[1]->real;
     dot->assign[0].to = map->assign[0].to;
     dot->next = map->next;
 }
 
-/* `dot` multiplies two inputs. Copies the second one as pairs of elements. A matrix unit may also need a padded copy
-   of the first. */
-bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit)
+bool pair_inputs(struct loops *l, const struct stmts *w, const struct matrix_unit *unit)
 {
+    struct stmt *const dot = w->now;
+    struct ref *const row = &dot->operand[0], *const lane = &dot->operand[1];
     const struct axis *over = &l->module->axis[dot->axis];
-    int64_t lanes = step_of(loops, depth, dot->axes[1]);
-    if (!stored_along(l, &dot->operand[0], dot->axis) || !stored_along(l, &dot->operand[1], dot->axis)) return false;
+    const int64_t lanes = step_of(w, dot->axes[1]);
+    if (!stored_along(l, row, dot->axis) || !stored_along(l, lane, dot->axis)) return false;
     if (over->source != SIZE_CONSTANT || (over->extent % 2 && !unit) || !lanes) return false;
-    int tile = packed_tile(l, loops, depth, dot->operand[1].of, dot->axes[1], lanes,
-                           unit ? PACK_MATRIX_PAIRS : PACK_PAIRS, unit);
-    dot->operand[1] = ref_of_copy(l, &dot->operand[1], tile);
+    const enum packing packing = unit ? PACK_MATRIX_PAIRS : PACK_PAIRS;
+    *lane = read_copy(l, lane, packed_tile(l, w, lane->of, dot->axes[1], lanes, packing, unit));
     if (!unit) {
         take_factor(l, dot);
         return true;
     }
-    if (over->extent % unit->depth) {
-        tile = packed_tile(l, loops, depth, dot->operand[0].of, -1, 0, PACK_MATRIX_ROWS, unit);
-        dot->operand[0] = ref_of_copy(l, &dot->operand[0], tile);
-    }
-    pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
+    if (over->extent % unit->depth) *row = read_copy(l, row, packed_tile(l, w, row->of, -1, 0, PACK_MATRIX_ROWS, unit));
+    pad_matrix_result(l, dot, unit);
     defer_factor(l, dot, unit);
     return true;
 }
@@ -119,21 +95,16 @@ static int add_rounded(struct loops *l, struct stmt **at, const struct ref *from
                        const struct matrix_unit *unit)
 {
     struct array rounded = l->array[from->of];
-    rounded.name = loops_unused_name(l, name);
+    rounded.name = name;
     rounded.dtype = DTYPE_BF16;
     rounded.paired = paired;
     rounded.matrix = unit != NULL;
     if (unit) pad_matrix_operand(&rounded, unit);
-    const int made = loops_array(l, rounded);
-    struct stmt *copy = stmt_new(l, LOOPS_COPY);
-    copy->rank = 2;
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = *from;
-    copy->assign[0].to = loops_ref(l, made);
-    for (int k = 0; k < 2; k++) copy->axes[k] = rounded.axes[k];
+    struct stmt *const copy = stmt_fill(l, LOOPS_COPY, rounded);
+    copy->operand[copy->operands++] = *from;
     copy->next = *at;
     *at = copy;
-    return made;
+    return copy->assign[0].to.of;
 }
 
 /* Lets maps that write the tile compute exponentials with low precision, because the tile will be rounded. With
@@ -157,58 +128,54 @@ static void make_coarse(struct stmt *body, const struct stmt *end, int tile, boo
 
 /* Handles products that sum over the lanes for each key, such as dv[j] = sum over i of w[j][i] * dout[i]. Copies
    both operands. Returns false for other products. */
-static bool pair_across(struct loops *l, struct stmt **at, struct stmt **loops, int depth,
-                        const struct matrix_unit *unit)
+static bool pair_across(struct loops *l, const struct stmts *w, const struct matrix_unit *unit)
 {
-    struct stmt *dot = *at;
+    struct stmt *const dot = w->now;
     const struct ref row = dot->operand[0], values = dot->operand[1];
     const struct array *tile = &l->array[row.of], *to = &l->array[dot->assign[0].to.of];
     const struct axis *lanes = &l->module->axis[dot->axes[1]];
     if (!to->sums || to->kind != ARRAY_OUTPUT || dot->operands != 2 || dot->assign[0].fold != FOLD_SUM) return false;
     if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&row, 1) != dot->axis)
         return false;
-    if (!stored_along(l, &values, dot->axes[1]) || lanes->source != SIZE_CONSTANT || !step_of(loops, depth, dot->axis))
+    if (!stored_along(l, &values, dot->axes[1]) || lanes->source != SIZE_CONSTANT || !step_of(w, dot->axis))
         return false;
-    const int rounded = add_rounded(l, at, &row, "weight_rows", false, unit),
-              pairs = packed_tile(l, loops, depth, values.of, dot->axes[1], lanes->extent,
-                                  unit ? PACK_MATRIX_PAIRS : PACK_PAIRS, unit);
-    dot->operand[0] = loops_ref(l, rounded);
-    dot->operand[1] = ref_of_copy(l, &values, pairs);
+    dot->operand[0] = loops_ref(l, add_rounded(l, w->at, &row, "weight_rows", false, unit));
+    dot->operand[1] = read_copy(
+        l, &values,
+        packed_tile(l, w, values.of, dot->axes[1], lanes->extent, unit ? PACK_MATRIX_PAIRS : PACK_PAIRS, unit));
     return true;
 }
 
-/* Makes the product at *at read rounded weights. The product sums values times weights over the keys of a tile. The
-   weights are rounded just before the product. `any`: weights may be negative. */
-bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
-                  const struct matrix_unit *unit, bool any)
+bool pair_weights(struct loops *l, const struct stmts *w, const struct matrix_unit *unit, bool any)
 {
-    struct stmt *dot = *at;
+    struct stmt *const dot = w->now, *const body = stmts_first(w);
     const struct ref row = dot->operand[0], weights = dot->operand[1];
     const struct array *tile = &l->array[weights.of];
-    if (!stored_along(l, &row, dot->axes[0]) || !step_of(loops, depth, dot->axis)) return false;
+    const int64_t step = step_of(w, dot->axis);
+    if (!stored_along(l, &row, dot->axes[0]) || !step) return false;
     if (tile->kind != ARRAY_TILE || tile->dtype != DTYPE_F32 || tile->rank != 2 || ref_axis(&weights, 0) != dot->axis)
         return false;
     if (!any && !never_negative_after(body, dot, &weights)) return false;
-    const int made = add_rounded(l, at, &weights, "weight_pairs", true, unit);
-    int values = unit ? packed_tile(l, loops, depth, row.of, dot->axis, step_of(loops, depth, dot->axis),
-                                    PACK_MATRIX_ROWS, unit)
-                      : packed_tile(l, loops, depth, row.of, dot->axes[0], l->module->axis[dot->axes[0]].extent,
-                                    PACK_PAIRS, NULL);
-    dot->operand[0] = ref_of_copy(l, &row, values);
+    /* The weights are rounded just before the product. */
+    const int made = add_rounded(l, w->at, &weights, "weight_pairs", true, unit);
+    const int64_t elements = l->module->axis[dot->axes[0]].extent;
+    const int values = unit ? packed_tile(l, w, row.of, dot->axis, step, PACK_MATRIX_ROWS, unit)
+                            : packed_tile(l, w, row.of, dot->axes[0], elements, PACK_PAIRS, NULL);
+    dot->operand[0] = read_copy(l, &row, values);
     dot->operand[1] = loops_ref(l, made);
-    make_coarse(body, *at, weights.of, any);
+    make_coarse(body, *w->at, weights.of, any);
     if (unit) {
-        pad_matrix_result(&l->array[dot->assign[0].to.of], unit);
+        pad_matrix_result(l, dot, unit);
         dot->assign[0].compensation = 0; /* a matrix unit adds without compensation */
     }
     return true;
 }
 
 /* Whether the runs of keys fill at least half a tile in periodic loops. */
-static bool fills_tiles(struct stmt *const *loops, int depth, const struct matrix_unit *unit)
+static bool fills_tiles(const struct stmts *w, const struct matrix_unit *unit)
 {
-    for (int f = 0; f < depth; f++)
-        if (loops[f]->period && !loops[f]->apart && loops[f]->run < unit->keys / 2) return false;
+    for (int f = 0; f < w->loops; f++)
+        if (w->loop[f]->period && !w->loop[f]->apart && w->loop[f]->run < unit->keys / 2) return false;
     return true;
 }
 
@@ -235,11 +202,11 @@ void pass_bf16_pairs(struct compilation *c)
     if (!multiplies_bf16(c)) return;
     struct stmts w = {.place = &l->body};
     for (struct stmt *s; (s = stmts_next(&w));) {
-        const struct matrix_unit *unit = tiles && fills_tiles(w.loop, w.loops, &c->target->matrix) ? &c->target->matrix
-                                                                                                   : NULL;
-        if (s->op == LOOPS_DOT && !pair_inputs(l, s, w.loop, w.loops, unit) &&
-            !(gradients && pair_across(l, w.at, w.loop, w.loops, unit)))
-            pair_weights(l, stmts_first(&w), w.at, w.loop, w.loops, unit, gradients);
+        const struct matrix_unit *const units = &c->target->matrix, *const unit = tiles && fills_tiles(&w, units)
+                                                                                      ? units
+                                                                                      : NULL;
+        if (s->op == LOOPS_DOT && !pair_inputs(l, &w, unit) && !(gradients && pair_across(l, &w, unit)))
+            pair_weights(l, &w, unit, gradients);
     }
     if (program_recomputes_saved(&c->program)) sum_as_rounded(c->loops, c->loops->body);
 }

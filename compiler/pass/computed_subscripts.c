@@ -42,50 +42,11 @@ static bool of_difference(struct module *m, const struct expr *e, int a, int b)
 
 struct walk {
     struct loops *l;
+    struct stmts at;    /* the current statement, and the loops around it */
     int64_t lanes;      /* the number of elements in a vector */
     int64_t remembered; /* the largest number of elements of a strip that a thread remembers */
     int64_t length;     /* the largest number of queries and of keys, or 0 if there is no limit */
-    int depth;
-    struct stmt *loop[MAX_LOOPS];
 };
-
-/* Returns the innermost loop over the axis, or NULL. */
-static const struct stmt *loop_over(const struct walk *x, int axis)
-{
-    for (int k = x->depth - 1; k >= 0; k--)
-        if (x->loop[k]->axis == axis) return x->loop[k];
-    return NULL;
-}
-
-/* Returns the maximum size of a current range of the axis, or 0 if it is unknown. */
-static int64_t width(const struct walk *x, int axis)
-{
-    const struct stmt *const loop = loop_over(x, axis);
-    const struct axis *const a = &x->l->module->axis[axis];
-    return loop ? loop->step : a->source == SIZE_CONSTANT || a->source == SIZE_ROWS ? a->extent : 0;
-}
-
-/* Adds the tile, and returns a COPY into it. *r then reads the tile at subscript `at`, or along its own axes if `at`
-   is NULL. */
-static struct stmt *copy_into(struct walk *x, struct array tile, const struct ref *from, struct ref *r,
-                              const struct expr *at)
-{
-    struct loops *const l = x->l;
-    const struct array *const array = &l->array[from->of];
-    struct stmt *const copy = stmt_new(l, LOOPS_COPY);
-    tile.kind = ARRAY_TILE;
-    tile.dtype = dtype_is_integer(array->dtype) ? array->dtype : dtype_of_sums(array->dtype);
-    tile.offset = -1;
-    tile.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_at", array->name));
-    copy->rank = tile.rank;
-    for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = *from;
-    const int made = loops_array(l, tile);
-    *r = copy->assign[0].to = loops_ref(l, made);
-    if (at) r->sub[0] = at;
-    return copy;
-}
 
 /* The elements of a strip. Each stands for a difference (index of `lane`) - (index of `other`). */
 struct differences {
@@ -99,7 +60,7 @@ static struct differences differences_of(const struct walk *x, int lane, int oth
 {
     struct module *const m = x->l->module;
     struct differences d = {.axis = -1, .lane = lane, .other = other};
-    const struct stmt *const lanes = loop_over(x, lane), *const others = loop_over(x, other);
+    const struct stmt *const lanes = stmts_over(&x->at, lane), *const others = stmts_over(&x->at, other);
     if (!lanes || !others || lanes->period || others->period) return d;
     /* One more vector, because the last vector of lanes may be incomplete. */
     d.extent = lanes->step + others->step + x->lanes;
@@ -125,115 +86,112 @@ static const struct expr *place_in_strip(struct module *m, const struct differen
     return expr_sub(m, difference, d->lowest);
 }
 
-/* Whether e has the same value in all tiles of a head, apart from the current ranges of a strip. `map`: the statement
-   whose operands e reads, or NULL. */
-static bool same_in_head(const struct walk *x, const struct stmt *map, const struct expr *e)
-{
-    for (struct exprs w = {.of = e}; exprs_next(&w);) {
-        const struct ref *const r = w.e->op == EXPR_OPERAND ? &map->operand[w.e->integer] : NULL;
-        if (w.e->op == EXPR_INDEX ? axis_is_sequence(&x->l->module->axis[w.e->integer])
-                                  : expr_is_looked_up(w.e->op) || (r && x->l->array[r->of].kind != ARRAY_PARAM))
-            return false;
-        for (int k = 0; r && k < r->rank; k++)
-            if (!same_in_head(x, map, r->sub[k])) return false;
-    }
-    return true;
-}
-
-static int remembered_arrays(const struct loops *l)
-{
-    int count = 0;
-    for (int a = 0; a < l->arrays; a++) count += l->array[a].remembered > 0;
-    return count;
-}
-
-/* Makes a thread remember the strip that statement s fills. */
-static void remember(const struct walk *x, const struct stmt *s, const struct differences *d)
-{
-    bool same = x->remembered > 0 && remembered_arrays(x->l) < MAX_REMEMBERED;
-    for (int k = 0; k < s->operands && s->op == LOOPS_COPY; k++)
-        for (int n = 0; n < s->operand[k].rank; n++) same &= same_in_head(x, s, s->operand[k].sub[n]);
-    for (int k = 0; k < s->assigns && s->op == LOOPS_MAP; k++) same &= same_in_head(x, s, s->assign[k].expr);
-    if (!same) return;
-    struct array *const a = &x->l->array[s->assign[0].to.of];
-    a->remembered = x->length > 0 && 2 * x->length < x->remembered ? 2 * x->length + d->extent : x->remembered;
-    a->lane = d->lane;
-    a->other = d->other;
-}
-
-/* Whether a MAP or COPY makes e equal for all sequences of the batch. Its tile is over the axes `own`, as bits. */
-static bool same_in_batch(const struct walk *x, const struct stmt *s, const struct expr *e, uint32_t own)
+/* Whether e, of statement s, has the same value in other tiles. Its elements are over the axes `own`. Without `own`,
+   these are the tiles of a head, apart from the current ranges of a strip. With `own`, they are those of all sequences
+   of the batch. */
+static bool is_same(const struct walk *x, const struct stmt *s, const struct expr *e, uint32_t own)
 {
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         const enum expr_op op = w.e->op;
+        const struct axis *const axis = op == EXPR_INDEX ? &x->l->module->axis[w.e->integer] : NULL;
         const struct ref *const r = op == EXPR_OPERAND ? &s->operand[w.e->integer] : NULL;
-        const bool element = op == EXPR_ID || op == EXPR_ELEMENT;
+        const bool stays = own && (op == EXPR_ID || op == EXPR_ELEMENT);
         w.skip = op == EXPR_START; /* if the caller gives positions, the kernel takes the sequence for a head */
-        if (op == EXPR_INDEX ? !(own >> w.e->integer & 1) && !axis_is_heads(&x->l->module->axis[w.e->integer])
-                             : (expr_is_looked_up(op) && !element) || op == EXPR_LO || op == EXPR_HI ||
-                                   (r && x->l->array[r->of].kind != ARRAY_PARAM))
+        if (axis ? !(own ? own >> w.e->integer & 1 || axis_is_heads(axis) : !axis_is_sequence(axis))
+                 : (expr_is_looked_up(op) && !stays) || (own && (op == EXPR_LO || op == EXPR_HI)) ||
+                       (r && x->l->array[r->of].kind != ARRAY_PARAM))
             return false;
         for (int k = 0; r && k < r->rank; k++)
-            if (!same_in_batch(x, s, r->sub[k], own)) return false;
+            if (!is_same(x, s, r->sub[k], own)) return false;
     }
     return true;
 }
 
-/* Makes a thread remember the tile of queries and keys that statement s fills, for a few heads and ranges. */
-static void remember_tile(const struct walk *x, const struct stmt *s)
+/* Whether the COPY or MAP s fills equal tiles, as is_same tells. */
+static bool fills_same(const struct walk *x, const struct stmt *s, uint32_t own)
 {
-    enum { MOST_BYTES = 1 << 19 }; /* half of a common second-level cache */
-    struct array *const a = &x->l->array[s->assign[0].to.of];
-    uint32_t own = 0;
-    if (a->rank != 2 || x->remembered == 0 || remembered_arrays(x->l) == MAX_REMEMBERED) return;
-    for (int k = 0; k < 2; k++) {
-        const struct stmt *const loop = loop_over(x, a->axes[k]);
-        if (!axis_is_sequence(&x->l->module->axis[a->axes[k]]) || !loop || loop->period || loop->step != a->extent[k])
-            return;
-        own |= UINT32_C(1) << a->axes[k];
-    }
-    if (x->l->module->axis[a->axes[0]].source == x->l->module->axis[a->axes[1]].source) return;
+    bool same = s->op == LOOPS_COPY || is_same(x, s, s->assign[0].expr, own);
     for (int n = 0; s->op == LOOPS_COPY && n < s->operand[0].rank; n++)
-        if (!same_in_batch(x, s, s->operand[0].sub[n], own)) return;
-    if (s->op == LOOPS_MAP && !same_in_batch(x, s, s->assign[0].expr, own)) return;
-    const int64_t places = MOST_BYTES / (a->extent[0] * a->extent[1] * dtype_bytes(a->dtype));
-    if (places > 1) a->remembered = places;
+        same &= is_same(x, s, s->operand[0].sub[n], own);
+    return same;
 }
 
-/* Makes the strip for *r, whose subscripts depend on the difference. Returns the COPY into it, or NULL. */
-static struct stmt *strip(struct walk *x, struct ref *r, int lane, int other)
+/* Makes a thread remember a tile of queries and keys that statement s fills, for a few heads and ranges. */
+static void remember_pairs(const struct walk *x, const struct stmt *s, struct array *a)
+{
+    enum { MOST_BYTES = 1 << 19 }; /* half of a common second-level cache */
+    const struct axis *const axis = x->l->module->axis;
+    if (a->rank != 2 || axis[a->axes[0]].source == axis[a->axes[1]].source) return;
+    for (int k = 0; k < 2; k++) {
+        const struct stmt *const loop = stmts_over(&x->at, a->axes[k]);
+        if (!axis_is_sequence(&axis[a->axes[k]]) || !loop || loop->period || loop->step != a->extent[k]) return;
+    }
+    const int64_t places = MOST_BYTES / (a->extent[0] * a->extent[1] * dtype_bytes(a->dtype));
+    if (places > 1 && fills_same(x, s, axes_set(2, a->axes))) a->remembered = places;
+}
+
+/* Makes a thread remember the tile or the strip that statement s fills, if it can serve later tiles. */
+static void remember(const struct walk *x, const struct stmt *s, const struct differences *d)
+{
+    struct array *const a = &x->l->array[s->assign[0].to.of];
+    int others = 0;
+    for (int k = 0; k < x->l->arrays; k++) others += x->l->array[k].remembered > 0;
+    if (!x->remembered || others == MAX_REMEMBERED) return;
+    if (d->axis < 0) {
+        remember_pairs(x, s, a);
+    } else if (fills_same(x, s, 0)) {
+        a->remembered = x->length > 0 && 2 * x->length < x->remembered ? 2 * x->length + d->extent : x->remembered;
+        a->lane = d->lane;
+        a->other = d->other;
+    }
+}
+
+/* Makes a statement that fills a tile for the parts of statement s, which have an element at every point of their axes.
+   *r then reads the tile. If the parts depend only on a difference, the tile is a strip, and they become those of an
+   element of the strip. Returns NULL if the size of a range is unknown. */
+static struct stmt *fill(struct walk *x, const struct stmt *s, int op, struct array tile, int parts,
+                         const struct expr **part, struct ref *r, struct differences *d)
 {
     struct module *const m = x->l->module;
-    const struct differences d = differences_of(x, lane, other);
-    if (d.axis < 0) return NULL;
-    struct ref from = *r;
-    for (int k = 0; k < r->rank; k++) from.sub[k] = of_strip(m, &d, r->sub[k]);
-    const struct array tile = {.rank = 1, .axes = {d.axis}, .extent = {d.extent}};
-    struct stmt *const copy = copy_into(x, tile, &from, r, place_in_strip(m, &d));
-    remember(x, copy, &d);
-    return copy;
+    const int lane = s->axes[s->rank - 1];
+    uint32_t used = 0;
+    int other = -1;
+    for (int k = 0; k < parts; k++) used |= expr_axes(part[k]);
+    for (int k = 0; k < s->rank; k++) {
+        if (!(used >> s->axes[k] & 1)) continue;
+        if (s->axes[k] != lane) other = s->axes[k];
+        tile.axes[tile.rank] = s->axes[k];
+        tile.extent[tile.rank] = stmts_extent(&x->at, m, s->axes[k]);
+        if (!tile.extent[tile.rank++]) return NULL;
+    }
+    bool differs = tile.rank == 2 && used >> lane & 1;
+    for (int k = 0; k < parts && differs; k++) differs = of_difference(m, part[k], lane, other);
+    *d = differs ? differences_of(x, lane, other) : (struct differences){.axis = -1};
+    if (d->axis >= 0) {
+        tile.rank = 1;
+        tile.axes[0] = d->axis;
+        tile.extent[0] = d->extent;
+        for (int k = 0; k < parts; k++) part[k] = of_strip(m, d, part[k]);
+    }
+    if (!tile.name) tile.name = d->axis >= 0 ? "of_difference" : "of_row";
+    struct stmt *const made = stmt_fill(x->l, op, tile);
+    *r = made->assign[0].to;
+    if (d->axis >= 0) r->sub[0] = place_in_strip(m, d);
+    return made;
 }
 
 /* Returns the COPY for operand *r of statement s, which then reads the new tile. */
-static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r, int lane)
+static struct stmt *copy_of(struct walk *x, const struct stmt *s, struct ref *r)
 {
-    const uint32_t used = ref_axes(r);
-    struct array tile = {.rank = 0};
-    int other = -1;
-    bool plain = false;
-    for (int k = 0; k < s->rank; k++) {
-        const int axis = s->axes[k];
-        if (!(used >> axis & 1)) continue;
-        if (axis != lane) other = axis;
-        tile.axes[tile.rank] = axis;
-        tile.extent[tile.rank++] = width(x, axis);
-    }
-    for (int k = 0; k < r->rank; k++) plain |= other >= 0 && !of_difference(x->l->module, r->sub[k], lane, other);
-    struct stmt *const made = tile.rank == 2 && !plain ? strip(x, r, lane, other) : NULL;
-    const struct ref from = *r;
-    if (made) return made;
-    struct stmt *const copy = copy_into(x, tile, &from, r, NULL);
-    remember_tile(x, copy);
+    struct differences d;
+    struct ref from = *r;
+    const struct array *const a = &x->l->array[from.of];
+    const struct array tile = {.dtype = dtype_is_integer(a->dtype) ? a->dtype : dtype_of_sums(a->dtype),
+                               .name = arena_printf(x->l->module->arena, "%s_at", a->name)};
+    struct stmt *const copy = fill(x, s, LOOPS_COPY, tile, from.rank, from.sub, r, &d);
+    if (!copy) return NULL;
+    copy->operand[copy->operands++] = from;
+    remember(x, copy, &d);
     return copy;
 }
 
@@ -249,11 +207,8 @@ struct compared {
 static enum answer is_compared(void *of, const struct expr *e)
 {
     struct compared *const c = of;
-    uint32_t constant = 0, all = 0;
-    for (int k = 0; k < c->s->rank; k++) {
-        all |= UINT32_C(1) << c->s->axes[k];
-        if (c->x->l->module->axis[c->s->axes[k]].source == SIZE_CONSTANT) constant |= UINT32_C(1) << c->s->axes[k];
-    }
+    struct module *const m = c->x->l->module;
+    const uint32_t all = axes_set(c->s->rank, c->s->axes), constant = all & axes_with_size(m, SIZE_CONSTANT);
     for (int k = 0; k < 2 && e->op == EXPR_EQ; k++) {
         const struct expr *const i = e->arg[k], *const other = e->arg[1 - k];
         const uint32_t used = expr_axes(other);
@@ -267,55 +222,29 @@ static enum answer is_compared(void *of, const struct expr *e)
     return ANSWER_ARGUMENTS;
 }
 
-/* Adds the operands of s that the MAP uses to the MAP. */
-static void take_operands(struct module *m, struct stmt *map, const struct stmt *s)
+/* Replaces e in the assignments of statement *at by an element of a tile. With `index`, replaces it only where it is
+   compared with `index`. Inserts and returns the MAP that fills the tile. Returns NULL if the size of a range is
+   unknown. */
+static struct stmt *store_instead(struct walk *x, struct stmt **at, const struct expr *e, const struct expr *index)
 {
-    for (int n = 0; n < s->operands; n++) {
-        const struct expr *const operand = expr_operand(m, n);
-        if (!expr_uses(map->assign[0].expr, operand)) continue;
-        map->assign[0].expr = expr_replace(m, map->assign[0].expr, operand, expr_operand(m, map->operands));
-        map->operand[map->operands++] = s->operand[n];
-    }
-}
-
-/* Returns a MAP that stores the part e of statement s in a new tile, which *r reads. The tile is a strip if e depends
-   only on a difference. Returns NULL if the size of a range is unknown. */
-static struct stmt *store_part(struct walk *x, const struct stmt *s, const struct expr *e, struct ref *r)
-{
-    struct loops *const l = x->l;
-    struct module *const m = l->module;
-    const int lane = s->axes[s->rank - 1];
-    struct array tile = {.kind = ARRAY_TILE, .dtype = dtype_of_sums(m->dtype), .offset = -1};
-    int other = -1;
-    for (int k = 0; k < s->rank; k++) {
-        if (!(expr_axes(e) >> s->axes[k] & 1)) continue;
-        if (s->axes[k] != lane) other = s->axes[k];
-        tile.axes[tile.rank] = s->axes[k];
-        tile.extent[tile.rank] = width(x, s->axes[k]);
-        if (!tile.extent[tile.rank++]) return NULL;
-    }
-    struct differences d = {.axis = -1};
-    if (tile.rank == 2 && other >= 0 && expr_axes(e) >> lane & 1 && of_difference(m, e, lane, other))
-        d = differences_of(x, lane, other);
-    if (d.axis >= 0) {
-        tile = (struct array){
-            .kind = ARRAY_TILE, .dtype = tile.dtype, .offset = -1, .rank = 1, .axes = {d.axis}, .extent = {d.extent}};
-        e = of_strip(m, &d, e);
-    }
-    tile.name = loops_unused_name(l, e->type != TYPE_REAL ? "subscript" : d.axis >= 0 ? "of_difference" : "of_row");
-    struct stmt *const map = stmt_new(l, LOOPS_MAP);
-    map->rank = tile.rank;
-    for (int k = 0; k < tile.rank; k++) map->axes[k] = tile.axes[k];
-    map->assigns = 1;
-    *r = loops_ref(l, loops_array(l, tile));
-    map->assign[0] = (struct assign){.to = *r, .fold = FOLD_SET, .expr = e};
-    take_operands(m, map, s);
-    if (d.axis < 0) {
-        remember_tile(x, map);
-        return map;
-    }
-    r->sub[0] = place_in_strip(m, &d);
+    struct module *const m = x->l->module;
+    struct stmt *const s = *at;
+    const struct array tile = {.dtype = dtype_of_sums(m->dtype), .name = e->type != TYPE_REAL ? "subscript" : NULL};
+    struct differences d;
+    struct ref r;
+    const struct expr *part = e, *const stored = expr_operand(m, s->operands);
+    struct stmt *const map = fill(x, s, LOOPS_MAP, tile, 1, &part, &r, &d);
+    if (!map) return NULL;
+    map->assign[0].expr = expr_take(m, part, s->operand, map->operand, &map->operands);
     remember(x, map, &d);
+    s->operand[s->operands++] = r;
+    for (int n = 0; n < s->assigns; n++) {
+        const struct expr **const to = &s->assign[n].expr;
+        *to = expr_replace(m, *to, index ? expr_eq(m, e, index) : e, index ? expr_eq(m, stored, index) : stored);
+        if (index) *to = expr_replace(m, *to, expr_eq(m, index, e), expr_eq(m, stored, index));
+    }
+    map->next = s;
+    *at = map;
     return map;
 }
 
@@ -323,23 +252,10 @@ static struct stmt *store_part(struct walk *x, const struct stmt *s, const struc
    MAP that fills the tile, or NULL. */
 static struct stmt *store_compared(struct walk *x, struct stmt **at, int k)
 {
-    struct module *const m = x->l->module;
     struct stmt *const s = *at;
     struct compared found = {.x = x, .s = s};
-    struct ref r;
     if (s->operands == MAX_OPERANDS || !expr_find(s->assign[k].expr, is_compared, &found)) return NULL;
-    const struct expr *const e = found.subscript, *const index = found.index;
-    struct stmt *const map = store_part(x, s, e, &r);
-    if (!map) return NULL;
-    const struct expr *const stored = expr_eq(m, expr_operand(m, s->operands), index);
-    s->operand[s->operands++] = r;
-    for (int n = 0; n < s->assigns; n++) {
-        const struct expr *const changed = expr_replace(m, s->assign[n].expr, expr_eq(m, e, index), stored);
-        s->assign[n].expr = expr_replace(m, changed, expr_eq(m, index, e), stored);
-    }
-    map->next = s;
-    *at = map;
-    return map;
+    return store_instead(x, at, found.subscript, found.index);
 }
 
 /* ---- functions of a difference ---- */
@@ -400,38 +316,20 @@ static const struct expr *shared_part(struct module *m, const struct pair *p, co
     return found;
 }
 
-/* Replaces e in the assignments of statement *at by an element of a tile. Inserts and returns the MAP that fills the
-   tile, or NULL. */
-static struct stmt *store_instead(struct walk *x, struct stmt **at, const struct expr *e)
-{
-    struct module *const m = x->l->module;
-    struct stmt *const s = *at;
-    struct ref r;
-    struct stmt *const map = store_part(x, s, e, &r);
-    if (!map) return NULL;
-    const struct expr *const stored = expr_operand(m, s->operands);
-    s->operand[s->operands++] = r;
-    for (int n = 0; n < s->assigns; n++) s->assign[n].expr = expr_replace(m, s->assign[n].expr, e, stored);
-    map->next = s;
-    *at = map;
-    return map;
-}
-
 /* Replaces a function of a difference in the assignments of statement *at by an element of a strip. Inserts and returns
    the MAP that fills the strip, or NULL. */
 static struct stmt *store_function(struct walk *x, struct stmt **at, int k)
 {
     struct module *const m = x->l->module;
     struct stmt *const s = *at;
-    struct pair p = {.m = m, .map = s, .lane = s->axes[s->rank - 1]};
+    struct pair p = {.m = m, .map = s, .axes = axes_set(s->rank, s->axes), .lane = s->axes[s->rank - 1]};
     const struct expr *e = NULL;
-    for (int a = 0; a < s->rank; a++) p.axes |= UINT32_C(1) << s->axes[a];
     for (int a = 0; a + 1 < s->rank && !e; a++) {
         p.other = s->axes[a];
         e = expr_find(s->assign[k].expr, is_function_of_difference, &p);
     }
     if (!e || s->operands == MAX_OPERANDS || differences_of(x, p.lane, p.other).axis < 0) return NULL;
-    return store_instead(x, at, shared_part(m, &p, s->assign[k].expr, e));
+    return store_instead(x, at, shared_part(m, &p, s->assign[k].expr, e), NULL);
 }
 
 /* ---- functions of a row ---- */
@@ -481,11 +379,12 @@ static enum answer is_function_of_row(void *of, const struct expr *e)
 static struct stmt *preparing_loop(const struct walk *x, const struct stmt *map)
 {
     const struct expr *const e = map->assign[0].expr;
-    int outer = x->depth;
+    struct stmt *const *const loop = x->at.loop;
+    int outer = x->at.loops;
     if (expr_has(e, EXPR_LO) || expr_has(e, EXPR_HI)) return NULL;
-    while (outer > 0 && !(expr_axes_read(e, map->operand) >> x->loop[outer - 1]->axis & 1)) outer--;
-    for (; outer < x->depth; outer++)
-        for (struct stmt *s = outer ? x->loop[outer - 1]->body : x->l->body; s && s != x->loop[outer]; s = s->next)
+    while (outer > 0 && !(expr_axes_read(e, map->operand) >> loop[outer - 1]->axis & 1)) outer--;
+    for (; outer < x->at.loops; outer++)
+        for (struct stmt *s = outer ? loop[outer - 1]->body : x->l->body; s && s != loop[outer]; s = s->next)
             if (s->op == LOOPS_FOR && s->parallel && s->axis == map->axes[0] && s->body) return s;
     return NULL;
 }
@@ -499,7 +398,8 @@ static struct stmt **store_of_rows(struct walk *x, struct stmt **at, int k)
     if (s->rank != 2 || s->where || s->operands == MAX_OPERANDS || x->l->module->axis[s->axes[0]].source != SIZE_ROWS)
         return NULL;
     const struct expr *const e = expr_find(s->assign[k].expr, is_function_of_row, &(struct of_rows){x->l, s});
-    struct stmt *const map = e ? store_instead(x, at, e) : NULL, *const before = map ? preparing_loop(x, map) : NULL;
+    struct stmt *const map = e ? store_instead(x, at, e, NULL) : NULL, *const before = map ? preparing_loop(x, map)
+                                                                                           : NULL;
     if (!map || !before) return map ? &map->next : NULL;
     struct stmt **end = &before->body;
     while (*end) end = &(*end)->next;
@@ -513,42 +413,31 @@ static struct stmt **store_of_rows(struct walk *x, struct stmt **at, int k)
 bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes)
 {
     const struct array *const a = &l->array[r->of];
-    const struct axis *const axis = &l->module->axis[lane];
     bool row = false; /* whether r reads a row at a computed position */
     if (a->kind != ARRAY_PARAM || !ref_uses_axis(r, lane)) return false;
     if (ref_computes_with(r, lane)) return true;
     for (int k = 0; k < r->rank; k++)
         row |= ref_axis(r, k) < 0 && l->module->axis[a->axes[k]].source != SIZE_CONSTANT && r->sub[k]->op != EXPR_INT;
-    const bool vectors = ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
     const bool adjacent = prefix_array_find(a->name) != PREFIX_ARRAYS; /* elements of the caller may be apart */
-    return row && !(vectors && adjacent);
+    return row && !(adjacent && ref_in_vectors(l, r, lane, lanes));
 }
 
-static void walk(struct walk *x, struct stmt **body)
+/* Stores parts of MAP s, and copies elements that it reads. */
+static void store_parts(struct walk *x, struct stmt *s)
 {
-    for (struct stmt **at = body; *at; at = &(*at)->next) {
-        struct stmt *const s = *at;
-        if (s->op == LOOPS_FOR && x->depth < MAX_LOOPS) {
-            x->loop[x->depth++] = s;
-            walk(x, &s->body);
-            x->depth--;
-        } else if (s->body)
-            walk(x, &s->body);
-        if (s->op != LOOPS_MAP || s->rank == 0) continue;
-        const int lane = s->axes[s->rank - 1];
-        for (int k = 0; k < s->assigns; k++) {
-            for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
-            for (struct stmt *map; (map = store_function(x, at, k));) at = &map->next;
-            for (struct stmt **place; (place = store_of_rows(x, at, k));) at = place;
-        }
-        for (int k = 0; k < s->operands; k++) {
-            const struct ref *const r = &s->operand[k];
-            if (!copies_elements(x->l, r, lane, x->lanes)) continue;
-            struct stmt *const copy = copy_of(x, s, &s->operand[k], lane);
-            copy->next = *at;
-            *at = copy;
-            at = &copy->next;
-        }
+    struct stmt **at = x->at.at;
+    for (int k = 0; k < s->assigns; k++) {
+        for (struct stmt *map; (map = store_compared(x, at, k));) at = &map->next;
+        for (struct stmt *map; (map = store_function(x, at, k));) at = &map->next;
+        for (struct stmt **place; (place = store_of_rows(x, at, k));) at = place;
+    }
+    for (int k = 0; k < s->operands; k++) {
+        if (!copies_elements(x->l, &s->operand[k], s->axes[s->rank - 1], x->lanes)) continue;
+        struct stmt *const copy = copy_of(x, s, &s->operand[k]);
+        if (!copy) continue;
+        copy->next = *at;
+        *at = copy;
+        at = &copy->next;
     }
 }
 
@@ -563,8 +452,10 @@ static int64_t remembered_elements(const struct compilation *c)
 void pass_computed_subscripts(struct compilation *c)
 {
     struct walk x = {.l = c->loops,
+                     .at = {.place = &c->loops->body},
                      .lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype)),
                      .remembered = remembered_elements(c),
                      .length = c->spec->max_length};
-    walk(&x, &c->loops->body);
+    for (struct stmt *s; (s = stmts_next(&x.at));)
+        if (s->op == LOOPS_MAP && s->rank > 0) store_parts(&x, s);
 }

@@ -136,10 +136,11 @@ static int place_of(const struct ref *r, int axis)
 
 /* Returns the statement after which tile a is copied for `dot`: the last statement before `dot` that writes a, in
    the innermost list. Returns NULL if there is none, or if a later statement writes a. */
-static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int a)
+static struct stmt *made_last(struct loops *l, const struct stmts *w, int a)
 {
-    for (int d = depth; d >= 0; d--) {
-        struct stmt *last = NULL, *s = d > 0 ? loops[d - 1]->body : l->body, *end = d == depth ? dot : loops[d];
+    for (int d = w->loops; d >= 0; d--) {
+        struct stmt *last = NULL, *s = d > 0 ? w->loop[d - 1]->body : l->body,
+                    *end = d == w->loops ? w->now : w->loop[d];
         for (; s != end; s = s->next)
             if (stmt_writes(s, a) || stmts_writing(s->body, a)) last = s;
         if (stmts_writing(end->next, a)) return NULL;
@@ -150,44 +151,33 @@ static struct stmt *made_last(struct loops *l, struct stmt *dot, struct stmt **l
     return NULL;
 }
 
-/* Returns a copy of r's tile in two bf16 terms, or -1. An existing copy is reused. `transposed`: with exchanged
-   axes. */
-static int copy_tile(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct ref *r,
-                     bool paired, bool transposed, const struct matrix_unit *unit)
+/* Returns a copy of r's tile in two bf16 terms. An existing copy is reused. `transposed`: with exchanged axes. */
+static int copy_tile(struct loops *l, const struct stmts *w, const struct ref *r, bool paired, bool transposed,
+                     const struct matrix_unit *unit)
 {
-    struct stmt *last = made_last(l, dot, loops, depth, r->of);
-    if (!last) return -1;
-    struct array made = l->array[r->of];
+    struct stmt *const last = made_last(l, w, r->of);
+    const struct array *const a = &l->array[r->of];
+    struct array made = *a;
     for (int k = 0; k < 2 && transposed; k++) {
-        made.axes[k] = l->array[r->of].axes[1 - k];
-        made.extent[k] = l->array[r->of].extent[1 - k];
+        made.axes[k] = a->axes[1 - k];
+        made.extent[k] = a->extent[1 - k];
     }
     for (struct stmt *s = last->next; s && s->op == LOOPS_COPY; s = s->next) {
         const struct array *there = &l->array[s->assign[0].to.of];
         if (s->operand[0].of == r->of && there->terms == 2 && there->paired == paired && there->axes[0] == made.axes[0])
             return s->assign[0].to.of;
     }
-    made.name = loops_unused_name(l, arena_printf(l->module->arena, "%s_%s", made.name, paired ? "pairs" : "rows"));
+    made.name = arena_printf(l->module->arena, "%s_%s", made.name, paired ? "pairs" : "rows");
     made.dtype = DTYPE_BF16;
     made.paired = paired;
     made.matrix = true;
     made.terms = 2;
     pad_matrix_operand(&made, unit);
-    struct stmt *copy = stmt_new(l, LOOPS_COPY);
-    copy->rank = 2;
-    copy->operands = copy->assigns = 1;
-    memcpy(copy->axes, made.axes, sizeof copy->axes);
-    copy->operand[0] = loops_ref(l, r->of);
-    copy->assign[0].to = loops_ref(l, loops_array(l, made));
+    struct stmt *const copy = stmt_fill(l, LOOPS_COPY, made);
+    copy->operand[copy->operands++] = loops_ref(l, r->of);
     copy->next = last->next;
     last->next = copy;
     return copy->assign[0].to.of;
-}
-
-/* Returns a reference to the copy `made`, with subscripts `first` and `second` of r. */
-static struct ref of_copy(const struct ref *r, int made, int first, int second)
-{
-    return (struct ref){.of = made, .rank = 2, .sub = {r->sub[first], r->sub[second]}};
 }
 
 /* Whether operand r can be copied to bf16. It must be a private tile with the axes `other` and `summed`. If `rows`,
@@ -203,55 +193,34 @@ static bool copies(const struct loops *l, const struct ref *r, int other, int su
     return rows && a->kind == ARRAY_PARAM && last->source == SIZE_CONSTANT && last->extent % unit->rows == 0;
 }
 
-/* Copies the first operand as rows along the summed axis. Returns false if that is impossible. */
-static bool copy_rows(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, int terms,
-                      const struct matrix_unit *unit)
+/* Makes the product read its first operand as rows along the summed axis. */
+static void copy_rows(struct loops *l, const struct stmts *w, int terms, const struct matrix_unit *unit)
 {
-    struct ref *r = &dot->operand[0];
+    struct ref *const r = &w->now->operand[0];
     const struct array *a = &l->array[r->of];
-    const int row = place_of(r, dot->axes[0]), sum = place_of(r, dot->axis);
-    int made = -1;
-    if (is_own(a))
-        made = copy_tile(l, dot, loops, depth, r, false, sum == 0, unit);
-    else {
-        const int lane = a->axes[sum];
-        made = packed_tile(l, loops, depth, r->of, lane,
-                           a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[lane].extent, PACK_MATRIX_ROWS,
-                           unit);
-        if (terms > l->array[made].terms) l->array[made].terms = terms;
+    const int *const axes = a->axes, sum = place_of(r, w->now->axis);
+    if (is_own(a)) {
+        *r = ref_of_copy(l, r, axes, copy_tile(l, w, r, false, sum == 0, unit));
+        return;
     }
-    if (made >= 0) *r = of_copy(r, made, row, sum);
-    return made >= 0;
+    const int64_t extent = a->kind == ARRAY_TILE ? a->extent[sum] : l->module->axis[axes[sum]].extent;
+    const int made = packed_tile(l, w, r->of, axes[sum], extent, PACK_MATRIX_ROWS, unit);
+    if (terms > l->array[made].terms) l->array[made].terms = terms;
+    *r = ref_of_copy(l, r, l->array[r->of].axes, made);
 }
 
-/* Copies the second operand as pairs along the summed axis. Returns false if that is impossible. */
-static bool copy_pairs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth,
-                       const struct matrix_unit *unit)
+/* Makes the product read its second operand as pairs along the summed axis. */
+static void copy_pairs(struct loops *l, const struct stmts *w, const struct matrix_unit *unit)
 {
-    struct ref *r = &dot->operand[1];
-    const int lane = place_of(r, dot->axes[1]), sum = place_of(r, dot->axis);
-    int made = -1;
-    if (is_stored(l, r)) {
-        const struct axis *axis = &l->module->axis[dot->axes[1]];
-        int64_t lanes = axis->source == SIZE_CONSTANT ? axis->extent : 0;
-        for (int d = 0; d < depth; d++)
-            if (loops[d]->axis == dot->axes[1]) lanes = loops[d]->step;
-        made = packed_tile(l, loops, depth, r->of, dot->axes[1], lanes, PACK_MATRIX_PAIRS, unit);
-    } else
-        made = copy_tile(l, dot, loops, depth, r, true, false, unit);
-    if (made >= 0) *r = of_copy(r, made, sum, lane);
-    return made >= 0;
+    struct ref *const r = &w->now->operand[1];
+    const int lanes = w->now->axes[1];
+    const int made = is_stored(l, r)
+                         ? packed_tile(l, w, r->of, lanes, stmts_extent(w, l->module, lanes), PACK_MATRIX_PAIRS, unit)
+                         : copy_tile(l, w, r, true, false, unit);
+    *r = ref_of_copy(l, r, l->array[r->of].axes, made);
 }
 
 /* ---- products ---- */
-
-static int64_t extent_of(const struct loops *l, struct stmt *const *loops, int depth, int axis)
-{
-    int64_t extent = l->module->axis[axis].source == SIZE_CONSTANT ? l->module->axis[axis].extent : 0;
-    for (int d = 0; d < depth; d++)
-        if (loops[d]->axis == axis) extent = loops[d]->step;
-    return extent;
-}
 
 static int64_t times(int64_t extent, int64_t of)
 {
@@ -260,33 +229,25 @@ static int64_t times(int64_t extent, int64_t of)
 
 /* Whether the matrix unit needs less than two thirds of the cycles of vectors. It computes `products` bf16 products
    for each f32 product. The cycles of copies count, too. */
-static bool gains(const struct states *x, const struct stmt *dot, struct stmt *const *loops, int depth, int products)
+static bool gains(const struct states *x, const struct stmts *w, int products)
 {
-    const struct loops *l = x->l;
+    const struct module *const m = x->l->module;
     const struct matrix_unit *unit = &x->target->matrix;
     /* f32 multiply-adds per cycle on vectors */
     const int64_t pairs = (int64_t)(nominal_peak(x->target, DTYPE_F32) / 2);
-    const int64_t rows = extent_of(l, loops, depth, dot->axes[0]), lanes = extent_of(l, loops, depth, dot->axes[1]),
-                  sum = extent_of(l, loops, depth, dot->axis),
-                  sums = times(rows, unit->rows) * times(lanes, unit->rows), steps = times(sum, unit->depth);
+    const int64_t rows = stmts_extent(w, m, w->now->axes[0]), lanes = stmts_extent(w, m, w->now->axes[1]),
+                  sum = stmts_extent(w, m, w->now->axis), sums = times(rows, unit->rows) * times(lanes, unit->rows),
+                  steps = times(sum, unit->depth);
     const int64_t on_matrix_units = sums * (products * steps * unit->product_cycles + unit->load_cycles +
                                             unit->store_cycles) +
                                     (rows + lanes) * sum * products / pairs * 2;
     return rows > 0 && lanes > 0 && sum > 0 && 3 * on_matrix_units < 2 * rows * lanes * sum / pairs;
 }
 
-/* Pads the result's rows to the rows of a tile register. */
-static void pad_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit)
-{
-    struct array *a = &l->array[dot->assign[0].to.of];
-    for (int k = 0; k < a->rank; k++)
-        if (ref_axis(&dot->assign[0].to, k) == dot->axes[0])
-            a->extent[k] = (a->extent[k] + unit->rows - 1) / unit->rows * unit->rows;
-}
-
-static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, int depth)
+static void pair_state(struct states *x, const struct stmts *w)
 {
     struct loops *l = x->l;
+    struct stmt *const dot = w->now;
     const struct matrix_unit *unit = &x->target->matrix;
     struct ref *row = &dot->operand[0], *lane = &dot->operand[1];
     const bool stored = is_stored(l, lane) && place_of(lane, dot->axes[1]) >= 0;
@@ -295,15 +256,14 @@ static void pair_state(struct states *x, struct stmt *dot, struct stmt **loops, 
     if (!copies(l, row, dot->axes[0], dot->axis, true, unit)) return;
     if (!stored && (!copies(l, lane, dot->axes[1], dot->axis, false, unit) || place_of(lane, dot->axes[1]) != 1))
         return;
-    if (is_own(&l->array[row->of]) && !made_last(l, dot, loops, depth, row->of)) return;
-    if (!stored && !made_last(l, dot, loops, depth, lane->of)) return;
+    if ((is_own(&l->array[row->of]) && !made_last(l, w, row->of)) || (!stored && !made_last(l, w, lane->of))) return;
     const bool raised = is_raised(x, dot), exact = stored && l->array[row->of].kind == ARRAY_PARAM;
     const int terms = raised ? 3 : 2;
-    if (!gains(x, dot, loops, depth, stored ? terms : 3) || (raised && !exact)) return;
-    copy_rows(l, dot, loops, depth, terms, unit);
-    copy_pairs(l, dot, loops, depth, unit);
+    if (!gains(x, w, stored ? terms : 3) || (raised && !exact)) return;
+    copy_rows(l, w, terms, unit);
+    copy_pairs(l, w, unit);
     dot->assign[0].compensation = 0;
-    pad_result(l, dot, unit);
+    pad_matrix_result(l, dot, unit);
 }
 
 static void pair_products(struct states *x)
@@ -311,11 +271,11 @@ static void pair_products(struct states *x)
     struct stmts w = {.place = &x->l->body};
     for (struct stmt *s; (s = stmts_next(&w));) {
         if (s->op != LOOPS_DOT) continue;
-        const bool paired = !of_sequence(x->l, s->axes[0]) && s->where && x->none_is_negative &&
-                            gains(x, s, w.loop, w.loops, 1) &&
-                            pair_weights(x->l, stmts_first(&w), w.at, w.loop, w.loops, &x->target->matrix, true);
-        if (!paired && !(of_sequence(x->l, s->axes[0]) && pair_inputs(x->l, s, w.loop, w.loops, &x->target->matrix)))
-            pair_state(x, s, w.loop, w.loops);
+        const struct matrix_unit *const unit = &x->target->matrix;
+        const bool of_queries = of_sequence(x->l, s->axes[0]);
+        const bool paired = !of_queries && s->where && x->none_is_negative && gains(x, &w, 1) &&
+                            pair_weights(x->l, &w, unit, true);
+        if (!paired && !(of_queries && pair_inputs(x->l, &w, unit))) pair_state(x, &w);
     }
 }
 

@@ -22,9 +22,7 @@ static bool along_lanes(const struct compilation *c, const struct ref *r, const 
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(a->dtype));
     if (copies_elements(c->loops, r, lane, lanes)) return true; /* the pass computed_subscripts copies these elements */
     if (a->kind == ARRAY_TILE) return ref_axis(r, r->rank - 1) == lane;
-    const struct axis *axis = &c->loops->module->axis[lane];
-    return ref_axis(r, r->rank - 1) == lane && axis->source == SIZE_CONSTANT && axis->extent % lanes == 0 &&
-           !is_declared(c, a);
+    return ref_in_vectors(c->loops, r, lane, lanes) && !is_declared(c, a);
 }
 
 /* Finds the axes along which r reads its array. An array of keys can be read along a second axis of keys. */
@@ -58,121 +56,94 @@ static bool same_axes(const struct loops *l, const struct ref *a, const struct r
 }
 
 /* Batches, heads and chunks have one index at a time, so the tile does not have their axes. */
-static int packed_along(struct loops *l, struct stmt **loops, int depth, const struct ref *r, int lane,
-                        int64_t lane_extent, enum packing packing, const struct matrix_unit *unit)
+static int packed_along(struct loops *l, const struct stmts *w, const struct ref *r, int lane, int64_t lane_extent,
+                        enum packing packing, const struct matrix_unit *unit)
 {
-    const int from = r->of;
     const bool numbers = packing == PACK_NUMBERS, paired = packing == PACK_PAIRS || packing == PACK_MATRIX_PAIRS,
                matrix = packing == PACK_MATRIX_PAIRS || packing == PACK_MATRIX_ROWS;
-    const struct array *a = &l->array[from];
+    const struct array *a = &l->array[r->of];
     int axes[MAX_RANK];
     axes_read(l, r, axes);
-    struct array tile = {.kind = ARRAY_TILE,
-                         .dtype = numbers  ? dtype_of_sums(a->dtype)
+    struct array tile = {.dtype = numbers  ? dtype_of_sums(a->dtype)
                                   : matrix ? DTYPE_BF16
                                            : a->dtype,
                          .paired = paired,
                          .matrix = matrix,
-                         .offset = -1,
-                         .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_tile", a->name))};
+                         .name = arena_printf(l->module->arena, "%s_tile", a->name)};
     for (int pass = 0; pass < 2; pass++) /* the second iteration adds the lanes */
         for (int k = 0; k < a->rank; k++) {
-            bool fixed = false;
-            int64_t extent = l->module->axis[axes[k]].extent;
-            for (int f = 0; f < depth; f++)
-                if (loops[f]->axis == axes[k] && l->module->axis[axes[k]].source != SIZE_ROWS) {
-                    fixed = !axis_is_sequence(&l->module->axis[axes[k]]);
-                    extent = loops[f]->step;
-                }
-            fixed |= is_number(l, r, k);
+            const struct axis *const axis = &l->module->axis[axes[k]];
+            const struct stmt *const loop = axis->source == SIZE_ROWS ? NULL : stmts_over(w, axes[k]);
+            const bool fixed = (loop && !axis_is_sequence(axis)) || is_number(l, r, k);
             if (fixed || (axes[k] == lane) != (pass == 1)) continue;
             tile.axes[tile.rank] = axes[k];
-            tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : extent;
+            tile.extent[tile.rank++] = axes[k] == lane ? lane_extent : loop ? loop->step : axis->extent;
         }
     /* find the innermost loop that is parallel or runs over an axis of the array */
     int outer = 0;
-    for (int f = 0; f < depth; f++) {
-        if (loops[f]->parallel) outer = f;
-        for (int k = 0; k < a->rank; k++)
-            if (loops[f]->axis == axes[k] || (is_number(l, r, k) && (expr_axes(r->sub[k]) >> loops[f]->axis & 1)))
-                outer = f;
-    }
-    struct stmt **at = depth ? &loops[outer]->body : &l->body;
-    for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next)
-        if ((*at)->operand[0].of == from && l->array[(*at)->assign[0].to.of].dtype == tile.dtype &&
-            l->array[(*at)->assign[0].to.of].paired == paired && l->array[(*at)->assign[0].to.of].matrix == matrix &&
-            (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane) && same_axes(l, &(*at)->operand[0], r))
+    uint32_t along = axes_set(a->rank, axes);
+    for (int k = 0; k < a->rank; k++) along |= is_number(l, r, k) ? expr_axes(r->sub[k]) : 0;
+    for (int f = 0; f < w->loops; f++)
+        if (w->loop[f]->parallel || along >> w->loop[f]->axis & 1) outer = f;
+    struct stmt **at = w->loops ? &w->loop[outer]->body : &l->body;
+    for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next) {
+        const struct array *const there = &l->array[(*at)->assign[0].to.of];
+        if ((*at)->operand[0].of == r->of && there->dtype == tile.dtype && there->paired == paired &&
+            there->matrix == matrix && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane) &&
+            same_axes(l, &(*at)->operand[0], r))
             return (*at)->assign[0].to.of;
-    struct stmt *copy = stmt_new(l, LOOPS_COPY);
+    }
     if (matrix) pad_matrix_operand(&tile, unit);
-    int made = loops_array(l, tile);
-    copy->rank = tile.rank;
-    for (int k = 0; k < tile.rank; k++) copy->axes[k] = tile.axes[k];
-    copy->operands = 1;
-    copy->operand[0] = loops_ref(l, from);
-    for (int k = 0; k < a->rank; k++)
-        copy->operand[0].sub[k] = is_number(l, r, k) ? r->sub[k] : expr_index(l->module, axes[k]);
-    copy->assigns = 1;
-    copy->assign[0].to = loops_ref(l, made);
+    struct ref from = loops_ref(l, r->of);
+    for (int k = 0; k < a->rank; k++) from.sub[k] = is_number(l, r, k) ? r->sub[k] : expr_index(l->module, axes[k]);
+    struct stmt *const copy = stmt_fill(l, LOOPS_COPY, tile);
+    copy->operand[copy->operands++] = from;
     copy->next = *at;
     *at = copy;
+    return copy->assign[0].to.of;
+}
+
+int packed_tile(struct loops *l, const struct stmts *w, int from, int lane, int64_t lane_extent, enum packing packing,
+                const struct matrix_unit *unit)
+{
+    const struct ref own = loops_ref(l, from);
+    return packed_along(l, w, &own, lane, lane_extent, packing, unit);
+}
+
+struct ref ref_of_copy(const struct loops *l, const struct ref *r, const int *axes, int tile)
+{
+    const struct array *const to = &l->array[tile];
+    struct ref made = {.of = tile, .rank = to->rank};
+    for (int t = 0; t < to->rank; t++)
+        for (int f = 0; f < l->array[r->of].rank; f++)
+            if (axes[f] == to->axes[t]) made.sub[t] = r->sub[f];
     return made;
 }
 
-int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
-                enum packing packing, const struct matrix_unit *unit)
-{
-    const struct ref own = loops_ref(l, from);
-    return packed_along(l, loops, depth, &own, lane, lane_extent, packing, unit);
-}
-
 /* Makes operand *r read a copy in the type of sums. */
-static void read_copy(struct loops *l, struct stmt **loops, int depth, struct ref *r, int lane, int64_t lane_extent)
+static void read_copy(struct loops *l, const struct stmts *w, struct ref *r, int lane, int64_t lane_extent)
 {
-    const struct ref old = *r;
-    int tile = packed_along(l, loops, depth, &old, lane, lane_extent, PACK_NUMBERS, NULL), axes[MAX_RANK];
-    const struct array *from = &l->array[old.of], *to = &l->array[tile];
-    axes_read(l, &old, axes);
-    *r = (struct ref){.of = tile, .rank = to->rank};
-    for (int t = 0; t < to->rank; t++)
-        for (int f = 0; f < from->rank; f++)
-            if (axes[f] == to->axes[t]) r->sub[t] = old.sub[f];
+    int axes[MAX_RANK];
+    axes_read(l, r, axes);
+    *r = ref_of_copy(l, r, axes, packed_along(l, w, r, lane, lane_extent, PACK_NUMBERS, NULL));
 }
 
 /* Makes operand *r of s read a transposed copy of its tile. Returns the statement that copies. */
 static struct stmt *read_transposed(struct loops *l, const struct stmt *s, struct ref *r, int lane)
 {
     const struct array *a = &l->array[r->of];
-    struct array tile = {.kind = ARRAY_TILE,
-                         .dtype = a->dtype,
-                         .offset = -1,
-                         .name = loops_unused_name(l, arena_printf(l->module->arena, "%s_turned", a->name))};
+    struct array tile = {.dtype = a->dtype, .name = arena_printf(l->module->arena, "%s_turned", a->name)};
     for (int pass = 0; pass < 2; pass++)
         for (int k = 0; k < r->rank; k++) {
             const int axis = ref_axis(r, k);
-            bool runs = s->op == LOOPS_DOT && s->axis == axis;
-            for (int n = 0; n < s->rank; n++) runs |= s->axes[n] == axis;
-            if (!runs || (axis == lane) != (pass == 1)) continue;
+            if (axis < 0 || !(stmt_axes(s) >> axis & 1) || (axis == lane) != (pass == 1)) continue;
             tile.axes[tile.rank] = axis;
             tile.extent[tile.rank++] = a->extent[k];
         }
-    const int made = loops_array(l, tile);
-    struct stmt *copy = stmt_new(l, LOOPS_COPY);
-    copy->rank = tile.rank;
-    memcpy(copy->axes, tile.axes, sizeof copy->axes);
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = *r;
-    copy->assign[0].to = *r = loops_ref(l, made);
+    struct stmt *const copy = stmt_fill(l, LOOPS_COPY, tile);
+    copy->operand[copy->operands++] = *r;
+    *r = copy->assign[0].to;
     return copy;
-}
-
-/* Whether the array has an axis of rows (pass/few_queries.c). Rows of the caller are not at equal distances, which a
-   product needs. */
-static bool of_rows(const struct loops *l, const struct array *a)
-{
-    bool rows = false;
-    for (int k = 0; k < a->rank; k++) rows |= l->module->axis[a->axes[k]].source == SIZE_ROWS;
-    return rows;
 }
 
 /* Whether the product can compute inner products. For few queries, they are cheaper than a copy of the second
@@ -181,11 +152,9 @@ static bool along_sum(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT) return false;
     const struct ref *row = &s->operand[0], *lane = &s->operand[1];
-    const struct axis *axis = &c->loops->module->axis[s->axis];
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
     return c->loops->array[row->of].kind == ARRAY_TILE && c->loops->array[lane->of].kind == ARRAY_INPUT &&
-           ref_axis(row, row->rank - 1) == s->axis && ref_axis(lane, lane->rank - 1) == s->axis &&
-           axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+           ref_axis(row, row->rank - 1) == s->axis && ref_in_vectors(c->loops, lane, s->axis, lanes);
 }
 
 /* For few queries, a product can widen its second operand, an input stored along the lanes. */
@@ -193,23 +162,17 @@ static bool widens(const struct compilation *c, const struct stmt *s)
 {
     if (!c->program.few || s->op != LOOPS_DOT || s->operands != 2) return false;
     const struct ref *lane = &s->operand[1];
-    const struct axis *axis = &c->loops->module->axis[s->axes[s->rank - 1]];
     const int64_t lanes = c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype));
     return s->assign[0].fold == FOLD_SUM && !s->assign[0].compensation &&
-           c->loops->array[lane->of].kind == ARRAY_INPUT && ref_axis(lane, lane->rank - 1) == s->axes[s->rank - 1] &&
-           axis->source == SIZE_CONSTANT && axis->extent % lanes == 0;
+           c->loops->array[lane->of].kind == ARRAY_INPUT && ref_in_vectors(c->loops, lane, s->axes[s->rank - 1], lanes);
 }
 
-/* Makes operand *r of a MAP with a region read a copy whose last axis is the rows (emit/decayed.c). */
-static void read_by_row(struct loops *l, struct stmt **loops, int depth, const struct stmt *s, struct ref *r)
+/* Makes operand *r of the current MAP, which has a region, read a copy whose last axis is the rows (emit/decayed.c). */
+static void read_by_row(struct loops *l, const struct stmts *w, struct ref *r)
 {
-    const int row = s->axes[0];
-    if (!ref_uses_axis(r, row) || ref_uses_axis(r, s->axes[s->rank - 1])) return;
-    for (int f = depth - 1; f >= 0; f--)
-        if (loops[f]->axis == row) {
-            read_copy(l, loops, depth, r, row, loops[f]->step);
-            return;
-        }
+    const struct stmt *const s = w->now, *const loop = stmts_over(w, s->axes[0]);
+    if (loop && ref_uses_axis(r, s->axes[0]) && !ref_uses_axis(r, s->axes[s->rank - 1]))
+        read_copy(l, w, r, s->axes[0], loop->step);
 }
 
 /* Makes the copies, in two runs. The first run makes copies that change the order of axes. The second, with
@@ -223,32 +186,31 @@ static void copy_operands(const struct compilation *c, bool widening)
         if ((s->op != LOOPS_MAP && s->op != LOOPS_DOT) || s->rank == 0 || of_pairs) continue;
         int lane = s->axes[s->rank - 1];
         const struct axis *const along = &l->module->axis[lane];
-        int64_t extent = axis_is_whole(along) ? along->extent : 0;
-        for (int f = 0; f < w.loops; f++)
-            if (w.loop[f]->axis == lane && along->source != SIZE_ROWS) extent = w.loop[f]->step;
+        const int64_t extent = along->source == SIZE_ROWS ? along->extent : stmts_extent(&w, l->module, lane);
         for (int k = 0; k < s->operands; k++) {
             struct ref *r = &s->operand[k];
             const struct array *a = &l->array[r->of];
             const bool narrow = dtype_is_narrow(a->dtype);
+            /* Rows of the caller (pass/few_queries.c) are not at equal distances, which a product needs. */
             if (!widening && s->op == LOOPS_DOT && k == 0 && (a->kind == ARRAY_INPUT || is_declared(c, a)) &&
-                of_rows(l, a)) {
-                read_copy(l, w.loop, w.loops, r, -1, 0);
+                axes_set(a->rank, a->axes) & axes_with_size(l->module, SIZE_ROWS)) {
+                read_copy(l, &w, r, -1, 0);
                 continue;
             }
             if (k == 1 && (along_sum(c, s) || (widening && narrow && widens(c, s)))) continue;
             if (widening && s->op == LOOPS_MAP && a->kind == ARRAY_PARAM) continue; /* a map widens what it reads */
             const bool vectors = extent && ref_uses_axis(r, lane); /* false: the copy keeps the order of axes */
             if (widening && narrow)
-                read_copy(l, w.loop, w.loops, r, vectors ? lane : -1, vectors ? extent : 0);
+                read_copy(l, &w, r, vectors ? lane : -1, vectors ? extent : 0);
             else if (!widening && !along_lanes(c, r, a, lane) && a->kind == ARRAY_TILE) {
                 struct stmt *const copy = read_transposed(l, s, r, lane);
                 while (*w.at != s) w.at = &(*w.at)->next;
                 copy->next = s;
                 *w.at = copy;
             } else if (!widening && extent && !along_lanes(c, r, a, lane))
-                read_copy(l, w.loop, w.loops, r, lane, extent);
+                read_copy(l, &w, r, lane, extent);
             else if (!widening && s->op == LOOPS_MAP && s->where && a->kind != ARRAY_TILE)
-                read_by_row(l, w.loop, w.loops, s, r);
+                read_by_row(l, &w, r);
         }
     }
 }

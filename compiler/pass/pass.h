@@ -16,6 +16,7 @@
 #define ATTNC_PASS_H
 
 #include "../schedule/schedule.h"
+#include "../../ir/stmts.h"
 
 /* Whether products may multiply pairs of bf16: in a quadratic form, on a target with such instructions, but not for
    few queries. (pass/bf16_pairs.c) */
@@ -37,9 +38,7 @@ bool expr_is_exact_difference(const struct expr *e);
 void simplify_graph(struct graph *g);
 /* Narrows the bounds of loops to their regions. `l`: the loops of c, or a copy. (pass/bound.c) */
 void bound_loops(const struct compilation *c, struct loops *l);
-enum { MAX_LOOPS = 12 }; /* the maximum depth of loops */
-/* Returns a tile that holds a copy of array `from`. `loops`: the `depth` loops around the reader, outermost first.
-   (pack.c)
+/* Returns a tile that holds a copy of array `from`. `w`: the walk that has come to the reader. (pack.c)
    - An existing copy is reused. A new one is made in the innermost loop that is parallel or runs over an axis of
      the array.
    - The tile's last axis is `lane`, with extent `lane_extent`. If `lane` is -1, the axes keep their order.
@@ -50,8 +49,11 @@ enum packing {
     PACK_MATRIX_PAIRS, /* pairs of bf16, for matrix units */
     PACK_MATRIX_ROWS   /* rows of bf16, for matrix units */
 };
-int packed_tile(struct loops *l, struct stmt **loops, int depth, int from, int lane, int64_t lane_extent,
-                enum packing packing, const struct matrix_unit *unit);
+int packed_tile(struct loops *l, const struct stmts *w, int from, int lane, int64_t lane_extent, enum packing packing,
+                const struct matrix_unit *unit);
+/* Array `tile` is a copy of r's array, which r reads along `axes`. Returns a reference to the element of `tile` that r
+   reads in its array. (pack.c) */
+struct ref ref_of_copy(const struct loops *l, const struct ref *r, const int *axes, int tile);
 /* For maps (pass/fuse.c):
    - merge_maps makes map a also do what map b does, which follows it. Returns false if they cannot share a nest. On
      success, the next statement of a is that of b.
@@ -62,21 +64,22 @@ bool exchangeable_statements(const struct stmt *a, const struct stmt *b);
 /* Whether the pass computed_subscripts copies the elements that r reads into a tile. `lanes`: the lanes of a
    vector. (pass/computed_subscripts.c) */
 bool copies_elements(const struct loops *l, const struct ref *r, int lane, int64_t lanes);
-/* Round a tile's extents up to the registers of matrix unit `unit`: for an operand, and for a result.
+/* Round the extents of an operand, and of the result of product `dot`, up to the registers of matrix unit `unit`.
    (pass/matrix_operands.c) */
 void pad_matrix_operand(struct array *a, const struct matrix_unit *unit);
-void pad_matrix_result(struct array *a, const struct matrix_unit *unit);
-/* If the next statement only multiplies product `dot` by a positive constant, removes it. Then the readers of the
-   result multiply by the constant. (pass/matrix_operands.c) */
+void pad_matrix_result(struct loops *l, const struct stmt *dot, const struct matrix_unit *unit);
+/* If the next statement only multiplies product `dot` by a constant, and alone reads it, returns this map. Otherwise
+   returns NULL. defer_factor removes the map if the constant is positive. Then the readers of the result multiply by
+   it. (pass/matrix_operands.c) */
+const struct stmt *map_of_product(const struct loops *l, const struct stmt *dot);
 void defer_factor(struct loops *l, struct stmt *dot, const struct matrix_unit *unit);
-/* Make a product of bf16 read copies of its operands. `unit`: the matrix unit, or NULL for vectors. Both functions
-   return false if they leave the product as it is. (pass/bf16_pairs.c)
-   - pair_inputs: `dot` multiplies two inputs. The second input is copied as pairs.
-   - pair_weights: the product at *at, in list `body`, multiplies values with a tile of weights. Both operands are
-     copied. `any`: weights may be negative. */
-bool pair_inputs(struct loops *l, struct stmt *dot, struct stmt **loops, int depth, const struct matrix_unit *unit);
-bool pair_weights(struct loops *l, struct stmt *body, struct stmt **at, struct stmt **loops, int depth,
-                  const struct matrix_unit *unit, bool any);
+/* Make a product of bf16, the current statement of `w`, read copies of its operands. `unit`: the matrix unit, or NULL
+   for vectors. Both functions return false if they leave the product as it is. (pass/bf16_pairs.c)
+   - pair_inputs: the product multiplies two inputs. The second input is copied as pairs.
+   - pair_weights: the product multiplies values with a tile of weights. Both operands are copied. `any`: weights may be
+     negative. */
+bool pair_inputs(struct loops *l, const struct stmts *w, const struct matrix_unit *unit);
+bool pair_weights(struct loops *l, const struct stmts *w, const struct matrix_unit *unit, bool any);
 /* Pads the tile's last axis to a multiple of `lanes`. Returns its size in bytes, a multiple of 64. (pass/allocate.c) */
 int64_t padded_tile(struct array *array, int64_t lanes);
 enum pass_level { PASS_GRAPH, PASS_LOWER, PASS_LOOPS };
