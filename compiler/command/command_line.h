@@ -8,6 +8,9 @@
 /* Appends the text of `attnc COMMAND --help`. (help.c) */
 void help_page(enum command_number command, struct text *out);
 
+/* Appends what may take the place of the last of the words after attnc. (complete.c) */
+void complete(int count, const char *const *word, enum command_number command, struct text *out);
+
 int command_compile(const struct options *o);
 int command_explain(const struct options *o);
 int command_check(const struct options *o);

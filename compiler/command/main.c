@@ -361,6 +361,14 @@ int main(int count, char **argument)
     if (!stack_suffices(&o)) return STATUS_MACHINE;
     for (int k = 0; target_at(k); k++)
         if (target_is_default(target_at(k), NULL)) o.target[o.targets++] = target_at(k);
+    if (count > 1 && strcmp(argument[1], "--complete") == 0) {
+        struct text words = {0};
+        complete(count - 2, (const char *const *)argument + 2, count > 3 ? find_command(argument[2]) : COMMAND_compile,
+                 &words);
+        const enum status said = table_put(&o, &words);
+        text_free(&words);
+        return (int)said;
+    }
     const enum command_number command = count > 1 ? find_command(argument[1]) : COMMAND_compile;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) return (int)print_help(&o, command);

@@ -1,4 +1,4 @@
-/* Documents that are generated: man pages, completions, and the reference and schema of the spec language. Each
+/* Documents that are generated: man pages, and the reference and schema of the spec language. Each
    function appends its document to `out`. */
 #ifndef ATTNC_MANUAL_H
 #define ATTNC_MANUAL_H
@@ -10,12 +10,7 @@ void spec_reference(struct text *out);
 /* Appends specs/attnc.schema.json, which is made from spec/spec.def. Returns false if memory runs out. */
 bool spec_schema(struct text *out);
 
-/* These functions append
-   - the completions of a shell (completions.c)
-   - the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c) */
-void completions_bash(struct text *out);
-void completions_zsh(struct text *out);
-void completions_fish(struct text *out);
+/* These functions append the man pages attnc(1), attnrt(3) and attnc-spec(5) (manual.c, spec.c) */
 void manual_attnc(struct text *out);
 void manual_attnrt(struct text *out);
 void manual_spec(struct text *out);

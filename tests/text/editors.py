@@ -22,7 +22,7 @@ import definitions
 from cases import SOFTMAX, Place
 from suite import ROOT, Skip, Suite, check, execute, header_of_runtime
 
-COMPLETIONS = os.path.join(ROOT, 'generated', 'completions')
+COMPLETIONS = os.path.join(ROOT, 'compiler', 'install', 'completions')
 MANUAL = os.path.join(ROOT, 'generated', 'man')
 BUILD = os.environ.get('ATTNC_BUILD', os.path.join(ROOT, 'build'))
 CASES = []
@@ -215,7 +215,8 @@ def bash_completes_at_a_prompt(place):
     if pid == 0:
         os.chdir(place.folder)
         os.execvpe('bash', ['bash', '--noprofile', '--rcfile', place.path('rc'), '-i'],
-                   {**os.environ, 'TERM': 'dumb', 'HISTFILE': '/dev/null'})
+                   {**os.environ, 'TERM': 'dumb', 'HISTFILE': '/dev/null',
+                    'PATH': os.path.dirname(place.suite.attnc) + ':' + os.environ['PATH']})
     said = b''
 
     def until_ready():
@@ -288,7 +289,8 @@ def zsh_completes(place):
     lines = (('attnc ben\t', '<bench>'), ('attnc --emi\tdo\t', '<--emit=dot>'),
              ('attnc --set mask=caus\t', '<--set><mask=causal>'), ('attnc explain so\t', '<explain><soft.yaml>'),
              ('attnc bench --lim\t3', '<bench><--limit=3>'))
-    environment = {**place.environment, 'TERM': 'dumb', 'HOME': place.folder, 'ZDOTDIR': place.folder}
+    environment = {**place.environment, 'TERM': 'dumb', 'HOME': place.folder, 'ZDOTDIR': place.folder,
+                   'PATH': os.path.dirname(place.suite.attnc) + ':' + os.environ['PATH']}
     done = execute(['zsh', '-f', '-c', ZSH, 'zsh', COMPLETIONS, *(line for line, _ in lines)], cwd=place.folder,
                    env=environment, timeout=60)
     for line, wanted in lines:
@@ -298,11 +300,11 @@ def zsh_completes(place):
 @case
 def options_are_those_of_help(place):
     """Completion offers exactly the options that --help names."""
-    helped = ''.join(place.attnc(*words, '--help').stdout for words in ((), ('run',), ('explain',), ('bench',), ('tune',)))
+    commands = (), ('run',), ('explain',), ('bench',), ('tune',)
+    helped = ''.join(place.attnc(*words, '--help').stdout for words in commands)
     told = set(re.findall(r'(?<![\w-])(--[a-z-]+|-M[DFT]|-o)(?=[\s,=\[)]|$)', helped, re.M))
-    with open(os.path.join(COMPLETIONS, 'attnc.bash')) as f:
-        offered = set(w for line in f if '_attnc_offer -' in line for w in line.split()
-                      if re.fullmatch('-[-a-zA-Z]+', w))
+    offered = {line.split('\t')[0].rstrip('=') for words in (*commands, ('check',), ('show',))
+               for line in place.attnc('--complete', *words, '-').stdout.splitlines()[1:]}
     check(told == offered, '--help alone: %s; completion alone: %s' % (sorted(told - offered), sorted(offered - told)))
     for option in offered:
         done = place.attnc(option + ('=' if option.startswith('--') else ''), status=(0, 1, 2))

@@ -15,9 +15,6 @@ static const struct {
     void (*write)(struct text *out);
 } files[] = {{"specs/README.md", spec_reference},
              {"specs/attnc.schema.json", schema},
-             {"generated/completions/attnc.bash", completions_bash},
-             {"generated/completions/_attnc", completions_zsh},
-             {"generated/completions/attnc.fish", completions_fish},
              {"generated/man/attnc.1", manual_attnc},
              {"generated/man/attnc-spec.5", manual_spec},
              {"generated/man/attnrt.3", manual_attnrt}};
