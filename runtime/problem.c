@@ -94,6 +94,7 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
     for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
         error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
                               all_fit);
+    if (!error && p->weights) error = strides_check(&p->weights_at, p->batch, p->heads, p->n_q, p->n_k, true, false);
     if (!error && filled == problem) *filled = own;
     return error;
 }

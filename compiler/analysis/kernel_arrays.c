@@ -380,9 +380,9 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         *a = (struct kernel_array){.name = source->output[o].name,
                                    .place = PLACE_PROBLEM,
                                    .access = {ACCESS_WANTED, ACCESS_NONE},
-                                   .dtype = real,
                                    .gradient_of = -1};
         set_axes(a, source->module, &source->value[source->output[o].value]);
+        a->dtype = role_of(a) == ROLE_PER_PAIR ? spec->dtype : real;
     }
     for (int v = 0; v < source->values; v++) {
         const struct value *const value = &source->value[v];

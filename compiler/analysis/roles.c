@@ -53,6 +53,24 @@ static void find_equations(const struct graph *g, const struct value *result, st
     out->rows = (out->rows & ~AXIS(along)) | AXIS(out->lane);
 }
 
+/* Handles an output of pairs that depends on sums over one of its sequences, such as weights that are divided by the
+   sum of their row. Its loops run over that sequence twice. */
+static void find_summed(const struct graph *g, const bool *needed, struct roles *out)
+{
+    const int sequence[2] = {out->lane, out->stream};
+    for (int v = 0; v < g->values && out->stream >= 0 && out->outer_only; v++)
+        for (int k = 0; k < 2 && needed[v] && out->outer_only; k++) {
+            const struct value *const value = &g->value[v];
+            const bool sums = (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE) &&
+                              value_has_axis(value, sequence[1 - k]) && !value_has_axis(value, sequence[k]);
+            if (!sums || !(value_operand_axes(value) >> sequence[k] & 1)) continue;
+            out->lane = sequence[1 - k];
+            out->stream = sequence[k];
+            out->rows &= ~AXIS(out->stream);
+            out->outer_only = false;
+        }
+}
+
 /* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
 static uint32_t axes_of_loops(const struct value *v)
 {
@@ -67,6 +85,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     find_rows(g, result, out);
     find_equations(g, result, out);
     mark(g, g->output[output].value, needed);
+    find_summed(g, needed, out);
     int along, of_equations = -1;
     for (int v = 0; v < g->values; v++)
         if (needed[v] && g->value[v].op == GRAPH_SOLVE && (&g->value[v] != result || result->operands > SOLVE_FEATURES))

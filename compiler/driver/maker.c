@@ -47,6 +47,17 @@ static graph_builder *const builder[] = {
 #include "../schedule/program.def"
 };
 
+/* Keeps only the output `weights` if the program computes it, and otherwise all other outputs. */
+static void take_outputs(struct graph *g, const struct program *program)
+{
+    const int outputs = g->outputs;
+    g->outputs = 0;
+    for (int o = 0; o < outputs; o++)
+        if ((strcmp(g->output[o].name, "weights") == 0) == program_weighs(program))
+            g->output[g->outputs++] = g->output[o];
+    if (g->outputs < outputs) graph_sweep_computed(g);
+}
+
 struct compilation *unit_recompile(const struct unit *p, const struct compilation *like)
 {
     struct compilation *c = arena_alloc(p->arena, sizeof *c);
@@ -59,6 +70,7 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
     graph_builder *build = builder[c->program.kind];
     if (build == build_graph_of_prepared && !stores_prepared_keys(p->spec)) build = build_graph_without_dropout;
     c->graph = build(p->arena, p->spec, p->counting, c->diagnostics);
+    if (c->graph) take_outputs(c->graph, &c->program);
     return c;
 }
 

@@ -281,7 +281,7 @@ static bool has_step(const struct unit *p, enum kernel_step step)
     const bool learns = spec->emit & EMIT_BACKWARD, decodes = spec->emit & EMIT_DECODE,
                has_prefixes = has_prefix_sums(p->graph), solves = graph_find_solve(p->graph) >= 0,
                stores_sums = p->kernel.of[STEP_EXTEND].count, joins = states_join(p),
-               prepares = stores_prepared_keys(spec), drops = spec->dropout > 0;
+               weighs = spec->emit & EMIT_WEIGHTS, prepares = stores_prepared_keys(spec), drops = spec->dropout > 0;
     const bool has[STEPS] = {
 #define STEP(step, name, kind, first, wanted) [STEP_##step] = wanted,
 #include "../schedule/program.def"

@@ -49,7 +49,8 @@ static bool has_rows(const struct emitter *x, const struct array *a)
 
 bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 {
-    return array_of_elements(x->l, a) && !emit_is_gradient_of_param(x, a);
+    const bool weights = program_weighs(&x->c->program) && a->kind == ARRAY_OUTPUT;
+    return weights || (array_of_elements(x->l, a) && !emit_is_gradient_of_param(x, a));
 }
 
 bool emit_has_members(const struct emitter *x, const struct array *a)

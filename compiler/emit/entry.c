@@ -392,6 +392,7 @@ static void description(const struct emitted_file *e, int params, struct text *o
                      &p->arrays->array[kernel_array_find(p->arrays, prefix_array_name(PREFIX_OF_KEY))]),
                  (unsigned long long)p->decay_params);
     if (emit_finishes_gradients(p)) text_add(out, "    .finish_gradients = finish_gradients,\n");
+    number(out, "weights", p->of[STEP_WEIGHTS].count > 0);
     text_add(out, "};\n");
 }
 

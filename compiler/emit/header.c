@@ -171,10 +171,12 @@ static void describe(const struct emission *p, enum kernel_function f, struct te
         break;
     case FUNCTION_forward:
         text_add(out,
-                 "Computes out%s. Returns 0 or a negative ATTN_E… (see %s).\n"
+                 "Computes out%s. Returns 0 or a negative ATTN_E… (see %s).\n%s"
                  "   Allocates no memory. The result does not depend on the number of threads.",
                  spec->emit & EMIT_JVP ? ", the tangent of the output along the tangents in `params`" : "",
-                 p->standalone ? "enum attn_error" : "attn_strerror");
+                 p->standalone ? "enum attn_error" : "attn_strerror",
+                 spec->emit & EMIT_WEIGHTS ? "   If problem->weights is not NULL, also writes the weights there.\n"
+                                           : "");
         break;
     case FUNCTION_merge: {
         const struct kernel_array *const a = &p->arrays->array[kernel_array_find(p->arrays, "statistics")];

@@ -19,7 +19,7 @@ static const char *wanted_outputs(const struct emitted_file *e, const struct tab
 {
     struct arena *const arena = c->graph->module->arena;
     bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
-    if (!program_outputs_gradients(&c->program)) return NULL;
+    if (!program_outputs_gradients(&c->program) && !program_weighs(&c->program)) return NULL;
     for (int o = 0; o < c->graph->outputs; o++) {
         const int array = table_array_find(all, emit_identifier(arena, e->p->arrays, c->graph->output[o].name));
         if (array >= 0) wanted[array] = true;

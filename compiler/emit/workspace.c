@@ -59,7 +59,9 @@ static int64_t keys_of_sums(const struct versions *list, const struct target *t,
 
 static int64_t of_prefix_sums(const struct emission *p, const struct target *t, const struct problem_size *size)
 {
-    const int64_t keys = p->of[STEP_TERMS].count ? keys_of_sums(&p->of[STEP_FORWARD], t, size->n_k) : -1,
+    const int64_t keys = !p->of[STEP_TERMS].count    ? -1
+                         : p->of[STEP_WEIGHTS].count ? size->n_k /* weights are computed in the quadratic form */
+                                                     : keys_of_sums(&p->of[STEP_FORWARD], t, size->n_k),
                   queries = keys < size->n_k && keys < size->n_q ? keys : size->n_q;
     if (keys < 0) return 0;
     const struct kernel_array

@@ -43,6 +43,7 @@ struct problem_output problem_output(struct attn_problem *p, const char *name)
 #define OUTPUT(member) \
     if (strcmp(name, #member) == 0) return (struct problem_output){&p->member, &p->member##_at};
     OUTPUT(statistics)
+    OUTPUT(weights)
 #undef OUTPUT
     abort();
 }

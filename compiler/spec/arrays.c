@@ -163,6 +163,7 @@ void spec_check_array_names(struct spec_reader *r)
         {"lengths", mask_has_param(spec->mask, "lengths")},
         {"blocks", mask_has_param(spec->mask, "blocks")},
         {"statistics", spec->emit & EMIT_STATISTICS},
+        {"weights", spec->emit & EMIT_WEIGHTS},
         {"log_decay", spec->decay != NULL}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         for (int n = 0; own[k].is_there && node && node->kind == YAML_MAP && n < node->count; n++)

@@ -261,6 +261,8 @@ static void check_project(struct spec_reader *r)
     if (is_choice(bias, "alibi") || is_choice(bias, "dense"))
         refuse_with_project(r, bias, "a bias", choice_word(project));
     if (is_choice(local, "exact")) refuse_with_project(r, local, "'local: exact'", choice_word(project));
+    if (r->spec->emit & EMIT_WEIGHTS)
+        refuse_with_project(r, yaml_get(r->root, "emit"), "an output of weights", choice_word(project));
     struct yaml *arrays = yaml_get(r->root, "arrays");
     for (int k = 0; k < r->spec->arrays.count; k++) {
         const struct user_array *a = &r->spec->arrays.array[k];

@@ -18,17 +18,23 @@ static int project(struct builder *x, int v, const char *name, int last)
 
 /* ---- dropout (Srivastava et al., 2014; of the weights of attention: Vaswani et al., 2017) ---- */
 
-/* Returns the weights w times 0 or 1 / (1 - dropout). If w is a map, the factor becomes part of its formula, because
-   passes look for powers there. */
-static int drop(struct builder *x, int w)
+/* Returns the factor 0 or 1 / (1 - dropout) of a weight. */
+static const struct expr *drop_factor(struct builder *x)
 {
     const struct expr *high = build_mul(x, build_index_of(x, x->b), build_integer(x, INT64_C(1) << 32)),
                       *number = expr_make(x->m, EXPR_RANDOM, build_whole_position(x, build_query_position(x)),
                                           build_whole_position(x, build_index_of(x, x->j)),
                                           build_add(x, build_head(x), high)),
-                      *below = build_integer(x, (int64_t)rint(x->spec->dropout * 0x1p32)),
-                      *factor = build_choose(x, build_op2(x, EXPR_LT, number, below), build_real(x, 0),
-                                             build_real(x, 1 / (1 - x->spec->dropout)));
+                      *below = build_integer(x, (int64_t)rint(x->spec->dropout * 0x1p32));
+    return build_choose(x, build_op2(x, EXPR_LT, number, below), build_real(x, 0),
+                        build_real(x, 1 / (1 - x->spec->dropout)));
+}
+
+/* Returns the weights w times this factor. If w is a map, the factor becomes part of its formula, because passes look
+   for powers there. */
+static int drop(struct builder *x, int w)
+{
+    const struct expr *const factor = drop_factor(x);
     const struct value v = x->g->value[w];
     if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
     return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
@@ -132,7 +138,16 @@ static struct builder begin(struct arena *arena, const struct spec *spec, enum c
     return builder;
 }
 
-/* Returns the weights w times the sum's `factor`. Its s is the inner product of query and key. */
+/* Returns the sum's `factor`. Its s is the inner product of query and key. */
+static const struct expr *factor_of(struct builder *x, struct operands *operands)
+{
+    const struct expr *const s = x->spec->factor->uses[NAME_s]
+                                     ? build_read(x, operands, graph_ref(x->g, build_inner(x, x->q, x->k), NULL))
+                                     : build_real(x, 0);
+    return build_expression(x, x->spec->factor, s, operands);
+}
+
+/* Returns the weights w times the sum's `factor`. */
 static int times_factor(struct builder *x, int w)
 {
     const struct value v = x->g->value[w];
@@ -140,10 +155,7 @@ static int times_factor(struct builder *x, int w)
     const struct expr *e = v.op == GRAPH_MAP ? v.expr : build_read(x, &operands, graph_ref(x->g, w, NULL));
     if (!x->spec->factor) return w;
     for (int n = 0; v.op == GRAPH_MAP && n < v.operands; n++) build_read(x, &operands, v.operand[n]);
-    const struct expr *const s = x->spec->factor->uses[NAME_s]
-                                     ? build_read(x, &operands, graph_ref(x->g, build_inner(x, x->q, x->k), NULL))
-                                     : build_real(x, 0);
-    e = build_mul(x, e, build_expression(x, x->spec->factor, s, &operands));
+    e = build_mul(x, e, factor_of(x, &operands));
     return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
 }
 
@@ -160,6 +172,22 @@ static int weighted_sum(struct builder *x, int w, int v, const struct expr *regi
         values.sub[values.rank - 1] = build_index_of(x, x->e);
     }
     return graph_contract(x->g, 5, result, weights, values, region);
+}
+
+/* Makes the output `weights`: w times the factors of the sum and of dropout, divided by `denominator`, an expression
+   over the operands. It is 0 outside the region, and where the denominator is 0. */
+static void build_weights_output(struct builder *x, const struct operands *operands, const struct expr *denominator,
+                                 int w, bool drops, const struct expr *region)
+{
+    const int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    const struct expr *const zero = build_real(x, 0), *e = build_divide(x, build_operand(x, 0), denominator);
+    struct operands own = *operands;
+    own.ref[0] = graph_ref(x->g, w, NULL); /* operand 0 is the sum of the values */
+    if (x->spec->factor) e = build_mul(x, e, factor_of(x, &own));
+    if (drops) e = build_mul(x, e, drop_factor(x));
+    if (region) e = build_choose(x, region, e, zero);
+    e = build_choose(x, build_op2(x, EXPR_EQ, denominator, zero), zero, e);
+    graph_output(x->g, "weights", graph_map(x->g, 5, pair, own.count, own.ref, e));
 }
 
 /* Returns the weights w of a sum over the region. If another sum has the same weights and another region, they become
@@ -193,8 +221,10 @@ static int build_sum(struct builder *x, int v, bool drops)
 
     const int result[] = {x->b, x->kv, x->member, x->i, x->e}, rank = x->spec->counts ? 4 : 5;
     int total = graph_reduce(x->g, FOLD_SUM, 0, 4, result, graph_ref(x->g, w, NULL), region);
+    const int plain = w;
     w = times_factor(x, w);
-    if (drops && x->spec->dropout > 0) w = drop(x, w);
+    drops &= x->spec->dropout > 0;
+    if (drops) w = drop(x, w);
     int sum = weighted_sum(x, w, v, region);
     struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
     const struct expr *denominator = build_operand(x, 1);
@@ -203,6 +233,8 @@ static int build_sum(struct builder *x, int v, bool drops)
     case NORMALIZE_NONE:
         sum = graph_map(x->g, rank, result, 1, operands.ref, build_operand(x, 0));
         if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, build_real(x, 1));
+        operands.count = 1;
+        if (x->spec->emit & EMIT_WEIGHTS) build_weights_output(x, &operands, build_real(x, 1), plain, drops, region);
         return sum;
     case NORMALIZE_SUM: break;
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
@@ -220,6 +252,7 @@ static int build_sum(struct builder *x, int v, bool drops)
     sum = graph_map(x->g, rank, result, operands.count, operands.ref,
                     build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient));
     if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
+    if (x->spec->emit & EMIT_WEIGHTS) build_weights_output(x, &operands, denominator, plain, drops, region);
     return diagnostics_errors(x->diagnostics) > errors ? -1 : sum;
 }
 

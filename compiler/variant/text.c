@@ -442,9 +442,11 @@ static const struct spec *spec_of_graph(struct arena *arena, const char *file, c
     if (!of_line) return NULL;
     struct spec *const spec = arena_alloc(arena, sizeof *spec);
     *spec = *of_line;
-    if (spec->emit & (EMIT_STATISTICS | EMIT_JVP)) {
+    if (spec->emit & (EMIT_STATISTICS | EMIT_WEIGHTS | EMIT_JVP)) {
         diagnostics_error(d, (struct position){0, 0}, "'emit: [%s]' of a graph is not compiled yet",
-                          spec->emit & EMIT_JVP ? "jvp" : "statistics");
+                          spec->emit & EMIT_JVP       ? "jvp"
+                          : spec->emit & EMIT_WEIGHTS ? "weights"
+                                                      : "statistics");
         return NULL;
     }
     spec->graph = copy;

@@ -32,7 +32,7 @@ static bool is_python_name(const struct unit *p, const struct kernel_array *of, 
     bool used = python_is_keyword(name) || python_is_keyword(gradient);
     for (const char *const *other = python_names; *other; other++) used |= strcmp(name, *other) == 0;
     if (spec_array(p->spec, of->name) >= 0) {
-        used |= strcmp(name, "seed") == 0 || strcmp(name, "statistics") == 0;
+        used |= strcmp(name, "seed") == 0 || strcmp(name, "statistics") == 0 || strcmp(name, "weights") == 0;
         /* arguments of a state's extend(), which takes the rows of such arrays */
         used |= array_grows(of) && (strcmp(name, "lengths") == 0 || strcmp(name, "cu_seqlens") == 0);
     }

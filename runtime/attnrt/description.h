@@ -206,4 +206,5 @@ struct attn_kernel {
     int64_t decay_terms;
     uint64_t decay_params;
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
+    int weights; /* 1 if forward writes problem->weights */
 };

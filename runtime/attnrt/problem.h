@@ -3,7 +3,8 @@
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
-                             key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
+                             key_heads, query_start is out of range, or `weights` is not NULL for a call that computes
+                             none. With 'delta' or key_heads, heads must equal
                              kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
                              another array of the call, or a page is also in other memory of the call */
@@ -148,4 +149,8 @@ struct attn_problem { /* zero the struct first, because later versions add membe
          decay reads. finish_gradients reads key_decay_gradients: those of the logarithm at each token */
     const double *query_decay;
     double *query_decay_gradients, *key_decay_gradients;
+    /* Used for weights. An array [B,H,n_q,n_k] of the kernel's dtype that forward writes, or NULL. Its strides are
+       `weights_at`. It must be NULL for NAME_extend and attn_ranks_…, which compute no weights. */
+    void *weights;
+    struct attn_strides weights_at;
 };

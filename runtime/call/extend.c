@@ -464,6 +464,7 @@ ATTN_API int attn_call_extend(const struct kernel *kernel, const struct attn_pro
 {
     if (!problem) return ATTN_EPOINTER;
     if (kernel->positions && problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
+    if (problem->weights) return ATTN_EPROBLEM;
     struct attn_problem new_tokens = *problem;
     new_tokens.n_k = problem->n_q;
     if (problem->cu_seqlens && problem->batch > 1) new_tokens.batch = 1; /* all tokens are in one row of memory */

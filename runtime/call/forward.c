@@ -23,17 +23,25 @@ static int corrects(const struct kernel *kernel)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
-                 terms = kernel->prefix_row ? attn_call_max_bytes(kernel, RUN_TERMS, INT64_MAX) : 0,
-                 correct = corrects(kernel) ? attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX) : 0,
-                 first = terms > correct ? terms : correct;
-    return forward > first ? forward : first;
+    static const enum program_role first[] = {RUN_TERMS, RUN_CORRECT, RUN_WEIGHTS};
+    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    for (size_t k = 0; k < sizeof first / sizeof *first; k++) {
+        const size_t own = attn_call_max_bytes(kernel, first[k], INT64_MAX);
+        if (own > bytes) bytes = own;
+    }
+    return bytes;
+}
+
+/* Returns whether the kernel can output weights. */
+static int weighs(const struct kernel *kernel)
+{
+    return attn_call_program_of(kernel, RUN_WEIGHTS)->wanted != NULL;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
 static int own_sums(const struct kernel *kernel, int64_t n_k)
 {
-    return attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+    return !weighs(kernel) && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
 }
@@ -150,7 +158,7 @@ static int compute_first(struct call *call, const struct program *program, unsig
     if (kernel->prefix_row) {
         const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
         if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-        if (!program->own_sums) {
+        if (!program->own_sums || weighs(kernel)) {
             attn_call_set_prefix_sums(call, memory);
             const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
             if (error) return error;
@@ -204,7 +212,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.outer_head = call.outer_tasks * program->outer_bytes;
         call.gives = call.only_sums = adds;
     }
-    const size_t shared = attn_call_shared_bytes(kernel, &call.p, program->own_sums ? NULL : &call.p);
+    const size_t shared = attn_call_shared_bytes(kernel, &call.p,
+                                                 program->own_sums && !weighs(kernel) ? NULL : &call.p);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
                                      max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
@@ -215,8 +224,11 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     struct mask_tiles tables[MAX_MASKS];
     error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    if (program->by_heads) attn_call_heads_as_queries(&call);
     error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
+    const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+    if (!error && call.p.n_k > 0 && weights->wanted && attn_call_has_any(&call, weights->wanted))
+        error = attn_call_run(&call, weights, threads, work, attn_call_bytes_a_thread(weights));
+    if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }
 

@@ -133,6 +133,7 @@ enum program_role {
     RUN_BACKWARD, /* one of the parts */
     RUN_TERMS,    /* computes the terms of prefix sums */
     RUN_CORRECT,  /* computes the corrected values of 'delta' */
+    RUN_WEIGHTS,  /* computes weights of pairs, if the call wants them */
     RUN_APPEND,   /* the same for new tokens of a state */
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */

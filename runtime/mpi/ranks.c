@@ -70,7 +70,7 @@ static int check_call(struct ranks_call *call, const struct attn_problem *mine, 
     *algorithm = NULL;
     if (!kernel || !mine || !call->workspace) return ATTN_EPOINTER;
     if ((uintptr_t)call->workspace % 64) return ATTN_EALIGN;
-    if (!call->backward && (mine->cu_seqlens || mine->pages)) return ATTN_EPROBLEM;
+    if (mine->weights || (!call->backward && (mine->cu_seqlens || mine->pages))) return ATTN_EPROBLEM;
     int error = fill(kernel, mine, &call->problem);
     if (error) return error;
     if (mine->batch > 0 && mine->heads > 0 &&

@@ -117,7 +117,7 @@ SHAPE = {'6x5': {'head_dim': 6, 'value_dim': 5}, '8': {'head_dim': 8}, '10x18': 
 EMIT = {'forward': ['forward'], 'backward': ['forward', 'backward'], 'decode': ['forward', 'decode'],
         'everything': ['forward', 'backward', 'decode'], 'statistics': ['forward', 'statistics'],
         'statistics_backward': ['forward', 'backward', 'statistics'],
-        'statistics_decode': ['forward', 'decode', 'statistics']}
+        'statistics_decode': ['forward', 'decode', 'statistics'], 'weights': ['forward', 'weights']}
 # Rows of any size can be stored in these types.
 STORAGE = {'dtype': None, 'halves': {'k': 'f16', 'v': 'bf16'}, 'bytes': {'k': 'i8', 'v': 'fp8'}, 'keys': {'k': 'fp8'}}
 # The form of the kernel: the quadratic form, the linear form, attnc's choice, or a choice by the number of keys.
@@ -128,7 +128,7 @@ SIZES = {'various': [], 'alone': ['--lengths', '7,33,50'], 'apart': ['--lengths'
          'grouped': ['--lengths', '20,41', '--heads', '4/2'], 'shared': ['--lengths', '5,35', '--heads', '3/1']}
 
 OF_POWERS = {'polynomial_4', 'square', 'square_param'}   # weights with many features
-FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward'}
+FORWARD = {'forward', 'backward', 'statistics', 'statistics_backward', 'weights'}
 BACKWARD = {'backward', 'everything', 'statistics_backward'}
 BACK = {'causal', 'window_back', 'dilated', 'blocks_back', 'sinks', 'random_back', 'documents_back', 'of_heads_back',
         'of_batch_back', 'lengths_back', 'roots_back', 'bits_back', 'of_s_back', 'given_back', 'nothing'}
@@ -150,7 +150,7 @@ RULES = [
     (('project', 'similarity'), lambda project, similarity: project == 'keys' or similarity not in (
         'alibi', 'dense', 'of_tokens', 'of_sequences', 'of_queries', 'of_buckets', 'arrays_of_tokens', *OF_BLOCKS)),
     (('project', 'form'), lambda project, form: project == 'keys' or form != 'either'),
-    (('project', 'emit'), lambda project, emit: project == 'keys' or emit in FORWARD),
+    (('project', 'emit'), lambda project, emit: project == 'keys' or (emit in FORWARD and emit != 'weights')),
     (('mask', 'emit'), lambda mask, emit: mask in BACK or emit in FORWARD),
     (('similarity', 'emit'), lambda similarity, emit: similarity not in ('dense', 'of_queries') or emit in FORWARD),
     (('similarity', 'emit'), lambda similarity, emit: similarity != 'of_sequences' or emit not in BACKWARD),

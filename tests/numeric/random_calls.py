@@ -1,6 +1,6 @@
 """Calls the kernel of a random spec in every way that it allows, and compares the results with definitions.py.
 
-- forward: threads, shared heads of q and k, tables of tiles, positions of queries, statistics, merged results
+- forward: threads, shared heads of q and k, tables of tiles, positions of queries, statistics, weights, merged results
 - backward: all gradients, some of them, with and without saved values, those of parts of the tokens
 - extend: random pieces, in one row of memory, with pages, after truncation, folded states, kept paths"""
 import ctypes
@@ -107,11 +107,16 @@ class Drawn(decode.Grown):
         statistics = None
         if self.kernel.about.statistics and self.rng.random() < 0.8:
             statistics = np.full((self.batch, self.heads[0], d['n_q']), np.nan, self.kernel.dtype)
-        out = self.call(P, self.q, self.k, d['threads'], statistics=statistics, fence=fenced)
+        weights = None
+        if self.kernel.about.weights and self.rng.random() < 0.8:
+            kind = {'bf16': np.uint16, 'f16': np.float16}.get(self.kernel.stored, self.kernel.dtype)
+            weights = np.full((self.batch, self.heads[0], d['n_q'], d['n_k']), 0x7FC1 if kind == np.uint16 else np.nan, kind)
+        out = self.call(P, self.q, self.k, d['threads'], statistics=statistics, weights=weights, fence=fenced)
         self.right(out, 'numbers')
         again = self.call(self.kernel.tables(P), self.q, self.k, 1 + d['threads'] % 3)
-        if again.tobytes() != out.tobytes(): raise Wrong('bits', 'other threads, tables of tiles or no statistics')
+        if again.tobytes() != out.tobytes(): raise Wrong('bits', 'other threads, tables of tiles, no statistics or no weights')
         if statistics is not None: self.check_statistics(statistics)
+        if weights is not None: self.check_weights(self.kernel.as_numbers(weights))
         if self.heads[0] == self.heads[1] > 1 and not self.kernel.about.values_are_keys: self.share()
         if statistics is not None and self.merges(): self.merge()
 
@@ -145,15 +150,37 @@ class Drawn(decode.Grown):
         some = 'layernorm' in str(self.spec.get('prepare')) or "'learned'" in str(self.spec['similarity'])
         return some and self.spec['shape']['head_dim'] <= 2
 
-    def check_statistics(self, got):
+    def expected_of(self, name):
+        """Returns an output beside `out` of definitions.py, and this output for four calls with nearly the same inputs.
+        Returns None if small errors of the inputs are not small errors of the output."""
         # Rotations in f64 are less exact than those of an f64 kernel.
         exact = (answers.EXACT, np.longdouble) if self.spec['dtype'] == 'f64' else (definitions, np.float64)
         def of(nudge=lambda x: x, module=exact[0], number=exact[1]):
             P = {n: nudge(x.astype(number)) if x.dtype.kind == 'f' else x for n, x in self.P.items()}
             q, k, v = (nudge(x.astype(number)) for x in (self.q, self.k, self.v))
-            with np.errstate(all='ignore'): return module.attend(self.spec, P, q, k, v, statistics=True)[1]
-        if self.normed() or random_specs.rounding(self.folder, self.spec['name'], self.linear): return
-        expected = of()
+            with np.errstate(all='ignore'): return module.attend(self.spec, P, q, k, v, **{name: True})[1]
+        if self.normed() or random_specs.rounding(self.folder, self.spec['name'], self.linear): return None
+        nudge = lambda x: x * (1 + self.rng.choice([-1, 1], x.shape) * 2.0 ** -24)
+        return of(), lambda: [of(nudge, answers.STEPPED) for _ in range(4)]
+
+    def check_weights(self, got):
+        expected = self.expected_of('weights')
+        if expected is None: return
+        expected, moved = expected
+        largest, unit = np.abs(expected).max(-1, keepdims=True), 2.0 ** -29 if self.spec['dtype'] == 'f64' else 1.0
+        if not (largest <= {'f64': 1e30, 'f16': 6e4}.get(self.spec['dtype'], 3e38)).all(): return
+        if (got[expected == 0] != 0).any(): raise Wrong('weights', 'a hidden key has a weight')
+        off = np.abs(got - expected)
+        least = np.abs(expected) * {'bf16': 2.0 ** -8, 'f16': 2.0 ** -11}.get(self.spec['dtype'], 0) + 6e-8 * (self.spec['dtype'] == 'f16')
+        if (off <= least + 2e-6 * unit * largest).all(): return
+        allowed = least + unit * (1e-5 * largest + 8 * np.max([np.abs(m - expected) for m in moved()], 0)) + 1e-37
+        part = np.max(off / allowed, initial=0)
+        if not part <= 1: raise Wrong('weights', 'off by %.3g times what is allowed' % part)
+
+    def check_statistics(self, got):
+        expected = self.expected_of('statistics')
+        if expected is None: return
+        expected, moved = expected
         # Statistics of a row with weights of 0 alone are 0, except for softmax.
         if (got == 0).any() and 'softmax' not in str(self.spec['similarity']):
             zeros = (np.abs(self.answer.expected) <= self.answer.underflow).all(-1)
@@ -165,9 +192,7 @@ class Drawn(decode.Grown):
         unit = 2.0 ** -29 if self.spec['dtype'] == 'f64' else 1.0
         off, size = np.abs(got[finite] - expected[finite]), np.abs(expected[finite])
         if (off <= 2e-6 * unit * size).all(): return
-        nudge = lambda x: x * (1 + self.rng.choice([-1, 1], x.shape) * 2.0 ** -24)
-        moved = [of(nudge, answers.STEPPED) for _ in range(4)]
-        allowed = unit * (1e-5 * (1 + size) + 8 * np.max([np.abs(m - expected)[finite] for m in moved], 0)) + 1e-37
+        allowed = unit * (1e-5 * (1 + size) + 8 * np.max([np.abs(m - expected)[finite] for m in moved()], 0)) + 1e-37
         part = np.max(off / allowed, initial=0)
         if not part <= (CANCELS if self.linear else 1):
             raise Wrong('statistics', 'off by %.3g times what is allowed' % part)

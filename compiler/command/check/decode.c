@@ -19,6 +19,7 @@ struct growth {
     struct attn_problem p;
     /* piece[t] is a piece of tensor t, piece_out[o] a piece of output o, and output[o] the whole output. */
     void *state, *piece[MAX_TENSORS], **piece_out, **output;
+    int outputs;
     /* given[t] is tensor t as extend takes it. */
     void *given[MAX_TENSORS];
     /* If pieces are joined: the states before a piece and of the piece alone, the piece's output there, which is not
@@ -76,7 +77,7 @@ static int take_pieces(struct growth *x)
     const struct sample *const s = x->sample;
     x->ignored = check_memory(piece_bytes(x, s->output[0].array));
     int error = x->ignored ? 0 : ATTN_EMEMORY;
-    for (int o = 0; o < s->outputs; o++) {
+    for (int o = 0; o < x->outputs; o++) {
         x->piece_out[o] = check_memory(piece_bytes(x, s->output[o].array));
         if (!x->piece_out[o]) error = ATTN_EMEMORY;
     }
@@ -97,7 +98,7 @@ static void free_pieces(struct growth *x)
         attn_free(x->piece[t]);
         x->piece[t] = NULL;
     }
-    for (int o = 0; o < x->sample->outputs; o++) {
+    for (int o = 0; o < x->outputs; o++) {
         attn_free(x->piece_out[o]);
         x->piece_out[o] = NULL;
     }
@@ -130,7 +131,7 @@ static int64_t draw_piece(struct growth *x, bool alike, uint64_t *state)
 static int extend(struct growth *x, void *out, void *state, void *workspace)
 {
     const struct called *const f = x->forward;
-    for (int o = 1; o < x->sample->outputs; o++)
+    for (int o = 1; o < x->outputs; o++)
         *problem_output(&x->p, x->sample->output[o].name).data = out == x->piece_out[0] ? x->piece_out[o] : NULL;
     const void *const q = out ? f->input[0] : NULL;
     return f->kernel->extend(&x->p, f->params, q, f->input[1], f->input[2], out, state, workspace);
@@ -180,13 +181,21 @@ static int grow(struct growth *x, bool alike, uint64_t *state)
         if (!error && x->chunk) memcpy(x->left, x->state, p->state_bytes);
         if (!error) error = extend_twice(x, workspace);
         if (!error && x->chunk) error = join(x, workspace);
-        for (int o = 0; o < x->sample->outputs && !error; o++)
+        for (int o = 0; o < x->outputs && !error; o++)
             copy_rows(x, x->sample->output[o].array, x->piece_out[o], x->output[o], true);
         for (int64_t b = 0; b < p->batch; b++) x->at[b] += x->tokens[b];
         free_pieces(x);
         attn_free(workspace);
     }
     return error;
+}
+
+/* Returns the number of outputs that extend computes, too. Outputs of pairs come after them. */
+static int outputs_of_extend(const struct sample *s)
+{
+    int outputs = 0;
+    while (outputs < s->outputs && s->output[outputs].array->role != ROLE_PER_PAIR) outputs++;
+    return outputs;
 }
 
 /* Allocates the arrays for a sample and appends its sequences. If `alike` is true, a piece has equally many tokens
@@ -199,10 +208,11 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
     const struct sample *const s = &c->sample[sample];
     *x = (struct growth){.forward = forward,
                          .sample = s,
+                         .outputs = outputs_of_extend(s),
                          .p = forward->problem,
                          .piece_out = arena_alloc(c->p->arena, (size_t)s->outputs * sizeof *x->piece_out),
                          .output = arena_alloc(c->p->arena, (size_t)s->outputs * sizeof *x->output)};
-    for (int o = 0; o < s->outputs; o++) {
+    for (int o = 0; o < x->outputs; o++) {
         x->output[o] = check_memory(check_output_bytes(s, o, s->output[o].elements));
         if (!x->output[o]) return ATTN_EMEMORY;
     }
@@ -217,7 +227,7 @@ static int grow_once(struct checking *c, struct called *forward, int sample, boo
             check_without_copies(x->given[t], (size_t)x->sample->count[t] * sizeof(float), x->p.batch * x->p.heads,
                                  c->sharing[sample]);
     }
-    x->p.saved = NULL;
+    x->p.saved = x->p.weights = NULL;
     x->p.capacity = x->p.n_k;
     x->chunk = alike && (c->p->kernel.folds || c->p->kernel.of[STEP_FOLDABLE].count)
                    ? emission_extend(&c->p->kernel)->state.chunk
@@ -267,7 +277,8 @@ enum status check_decode(struct checking *c, const struct attn_kernel *kernel)
     bool differs = false;
     for (int k = 0; k < 2 * c->sizes; k++) {
         const int n = k / 2;
-        const struct sample *s = &c->extended[n];
+        struct sample own = c->extended[n], *const s = &own;
+        s->outputs = outputs_of_extend(s);
         if (!grows(&c->size[n])) continue;
         struct called forward;
         struct growth x = {0};

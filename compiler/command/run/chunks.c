@@ -86,6 +86,7 @@ static int64_t extend_all(struct run *r, const struct attn_array *grown, void *s
     const int count = run_chunk_sizes(r->options, chunk);
     if (!count || attn_problem_check(&r->problem, kernel->head_dim, kernel->value_dim, &p) != 0) return 0;
     p.capacity = p.n_k;
+    p.weights = NULL; /* extend computes none */
     p.state_bytes = bytes;
     p.workspace_bytes = kernel->extend_workspace(&p);
     void *const workspace = attn_alloc(p.workspace_bytes);
@@ -153,7 +154,8 @@ void run_call_chunks(struct run *r)
     struct attn_array *const grown = arena_alloc(r->arena, (size_t)r->arrays->count * sizeof *grown);
     bool room = true;
     for (int k = 0; k < r->arrays->count && room; k++)
-        if (run_is_output(&r->arrays->array[k])) room = run_make_array(r, &r->arrays->array[k], &grown[k]);
+        if (run_is_output(&r->arrays->array[k]) && r->arrays->array[k].role != ROLE_PER_PAIR)
+            room = run_make_array(r, &r->arrays->array[k], &grown[k]);
     if (!state) run_out_of_memory(r, "the state", bytes);
     const int64_t calls = state && room ? extend_all(r, grown, state, bytes) : 0;
     attn_free(state);

@@ -115,7 +115,10 @@ static bool classify(struct lowering *x)
         for (int k = 0; k < value->operands; k++) {
             int u = value->operand[k].of;
             struct lowered_value *used = &x->lowered[u];
-            if (used->stage == AFTER && streams && !used->running) {
+            const bool again = used->stage == AGAIN || (used->stage == AFTER && streams && !used->running);
+            if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
+                own->stage = AGAIN;
+            else if (again) {
                 diagnostics_error(x->c->diagnostics, (struct position){0, 0},
                                   "a weight that depends on a sum over all keys is not compiled yet");
                 return false;
@@ -314,7 +317,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
         return;
     }
     bool open[MAX_AXES] = {false};
-    if (x->outer_only && x->stream >= 0) open[x->stream] = true;
+    if (x->stream >= 0) open[x->stream] = value_has_axis(&g->value[x->output], x->stream);
     if (x->slices >= 0)
         lower_slice_loops(x, &at, lower_query_body(x));
     else

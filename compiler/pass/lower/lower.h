@@ -15,8 +15,9 @@
 /* Where a value is computed:
    - BEFORE, INSIDE, AFTER: relative to the loop over keys
    - STATE: in the loops over a state's chunks
-   - ACROSS: inside the loop over keys, for an output with a sum over the lanes per key */
-enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS };
+   - ACROSS: inside the loop over keys, for an output with a sum over the lanes per key
+   - AGAIN: inside a second loop over keys, for an output of pairs that reads values of stage AFTER */
+enum stage { BEFORE, INSIDE, AFTER, STATE, ACROSS, AGAIN };
 
 /* How a value is lowered. Members of type int are numbers of arrays, or -1. */
 struct lowered_value {
@@ -172,10 +173,15 @@ void lower_array(struct lowering *x, int number, enum array_kind kind);
    other values. Returns the common region of the sums, or NULL. */
 const struct expr *lower_values(struct lowering *x, enum stage sums);
 
+/* Makes the second loop over keys, with the values of stage AGAIN and the values of stage INSIDE that they need. */
+void lower_again(struct lowering *x);
+
 /* Makes the loops over the output's axes and tiles of queries, with this body. An axis in `open` has a loop already. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
+/* Appends the copy from the tile of output o. */
+void lower_copy_output(struct lowering *x, int o, struct stmt ***at);
 /* Appends copies from tiles to outputs: to outputs with sums over slices if `of_slices`, otherwise to all other
-   outputs. */
+   outputs that no sweep or second loop writes. */
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at);
 /* Makes the loop over slices: x->opened, loops over the slice's rows with this body, x->closed. */
 void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body);

@@ -120,20 +120,26 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
     *(end ? end : inner) = *x->closed;
 }
 
+void lower_copy_output(struct lowering *x, int o, struct stmt ***at)
+{
+    const int v = x->g->output[o].value;
+    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
+    const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
+    copy->rank = lower_tile_axes(x, &x->g->value[v], copy->axes);
+    copy->operands = 1;
+    copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
+    copy->assigns = 1;
+    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+}
+
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
 {
     for (int o = 0; o < x->g->outputs; o++) {
         const int v = x->g->output[o].value;
-        const struct value *out = &x->g->value[v];
-        if (lower_has_slices(x, out) != of_slices || x->lowered[v].stage == ACROSS) continue;
+        const enum stage stage = x->lowered[v].stage;
+        if (lower_has_slices(x, &x->g->value[v]) != of_slices || stage == ACROSS || stage == AGAIN) continue;
         if (x->done && v == x->solve) continue; /* lower_solve copies the solution */
-        struct stmt *copy = lower_append(x, at, LOOPS_COPY);
-        const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
-        copy->rank = lower_tile_axes(x, out, copy->axes);
-        copy->operands = 1;
-        copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
-        copy->assigns = 1;
-        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+        lower_copy_output(x, o, at);
     }
 }
 
@@ -219,6 +225,7 @@ struct stmt *lower_query_body(struct lowering *x)
     } else if (*inside) {
         lower_regions(x, *inside);
     }
+    lower_again(x);
     *x->before = *after;
     if (x->prefix) name_chunks(x, *before);
     return *before;

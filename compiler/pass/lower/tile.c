@@ -126,7 +126,8 @@ int lower_output(struct lowering *x, int o)
                       .offset = -1};
     memcpy(a.axes, out->axes, sizeof a.axes);
     const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* `a` is not an array of the caller */
-    if (!array_of_elements(x->l, &a) || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
+    const bool rounded = array_of_elements(x->l, &a) || program_weighs(&x->c->program);
+    if (!rounded || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
     return loops_array(x->l, a);
 }
 

@@ -321,10 +321,10 @@ void lower_value(struct lowering *x, int v)
         if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
         own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
-        struct stmt ***list = own->closed            ? &x->close
-                              : own->stage == BEFORE ? (x->prepare ? &x->prepare : &x->before)
-                              : own->stage == INSIDE ? &x->inside
-                                                     : &x->end;
+        struct stmt ***list = own->closed                                   ? &x->close
+                              : own->stage == BEFORE                        ? (x->prepare ? &x->prepare : &x->before)
+                              : own->stage == INSIDE || own->stage == AGAIN ? &x->inside
+                                                                            : &x->end;
         struct stmt **const at = *list, *s = lower_assign(x, list, rank, axes, own->array, FOLD_SET, value->expr);
         s->operands = value->operands;
         for (int k = 0; k < value->operands; k++) s->operand[k] = lower_ref(x, &value->operand[k]);
@@ -347,9 +347,10 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
-        if (sums == STATE  ? x->lowered[v].stage == STATE
-            : x->rows >= 0 ? graph_is_output(x->g, v)
-                           : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE) {
+        if (sums == STATE ? x->lowered[v].stage == STATE
+            : x->rows >= 0
+                ? graph_is_output(x->g, v)
+                : x->lowered[v].stage != INSIDE && x->lowered[v].stage != STATE && x->lowered[v].stage != AGAIN) {
             needed[v] = true;
             mark_needed(x, v, needed);
         }
@@ -371,4 +372,23 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
         first = false;
     }
     return region;
+}
+
+void lower_again(struct lowering *x)
+{
+    bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed), any = false;
+    for (int v = 0; v < x->g->values; v++) {
+        if (x->lowered[v].stage != AGAIN) continue;
+        any = needed[v] = true;
+        mark_needed(x, v, needed);
+    }
+    if (!any) return;
+    struct stmt **const body = lower_new_list(x);
+    x->inside = body;
+    x->needed = needed;
+    for (int v = 0; v < x->g->values; v++)
+        if (needed[v] && (x->lowered[v].stage == INSIDE || x->lowered[v].stage == AGAIN)) lower_value(x, v);
+    for (int o = 0; o < x->g->outputs; o++)
+        if (x->lowered[x->g->output[o].value].stage == AGAIN) lower_copy_output(x, o, &x->inside);
+    lower_stream_loop(x, &x->end, expr_int(x->m, 0), expr_size(x->m, x->stream))->body = *body;
 }

@@ -148,8 +148,8 @@ static struct power scale(struct scaling *s, const struct expr *e)
 /* A weight that is rewritten, and its sums.
    - The weight is a map with an exponential factor, a high power, or an inner sum as a factor. An inner sum of
      exponential terms runs over constant axes.
-   - All users of the weight are sums over one region. Their users are maps, or inner products with features
-     (can_scale_state). */
+   - All users of the weight are sums over one region, and outputs. The users of the sums are maps, or inner products
+     with features (can_scale_state). */
 struct plan {
     int weight, inner; /* `inner`: the inner sum, or -1 */
     int64_t degree;    /* the weight is a power of this degree with base `exponent`. 0: it is an exponential */
@@ -270,6 +270,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
             const struct value *user = &g->value[w];
             if (user->operand[k].of != v) continue;
             struct ref plain = graph_ref(g, v, NULL);
+            if (user->op == GRAPH_MAP && graph_is_output(g, w)) continue;
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) &&
                        maximum[w] == -1;
             if (!sum || graph_is_output(g, w) || plan->sums == MAX_OPERANDS ||
@@ -292,6 +293,10 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
         const struct expr *relative[MAX_OPERANDS] = {NULL};
         bool any = false;
         for (int k = 0; k < user->operands; k++) {
+            if (user->operand[k].of == v && user->op == GRAPH_MAP) {
+                relative[k] = expr_operand(g->module, MAX_OPERANDS);
+                any = true;
+            }
             for (int s = 0; s < plan->sums; s++) {
                 if (user->operand[k].of != plan->sum[s]) continue;
                 if (of_states && keeps_maximum(g, w, k, kept)) {
@@ -519,6 +524,14 @@ static void apply(struct stabilising *x, const struct plan *plan)
         if (plan->running) sum->online = maximum;
         sum->power = plan->degree;
         x->maximum[number] = maximum;
+    }
+    if (graph_uses(g, plan->weight)) { /* Outputs read an own copy of the weight, because sums of it are no products. */
+        const struct value relative = g->value[at];
+        insert(x, ++at, relative);
+        x->maximum[at] = maximum;
+        for (int w = at + 1; w < g->values; w++)
+            for (int k = 0; k < g->value[w].operands; k++)
+                if (g->value[w].operand[k].of == plan->weight) g->value[w].operand[k] = graph_ref(g, at, NULL);
     }
     for (int w = maximum + 1; w < g->values; w++)
         for (int k = 0; k < g->value[w].operands; k++) {

@@ -484,6 +484,7 @@ def draw_spec(rng, numbers):
     if rng.random() < (0.75 if numbers else 0.2): parts_of(rng, spec)
     if rng.random() < 0.25 and head > 1:   # layernorm of one element makes all weights 0
         spec['emit'] = [*spec.get('emit', ['forward']), 'statistics']
+    if not project and rng.random() < 0.15: spec['emit'] = [*spec.get('emit', ['forward']), 'weights']
     if numbers and 'backward' in spec.get('emit', []) and "'learned'" in str(spec['similarity']):
         options = spec['similarity']['polysketch']
         options['sketch'] = max(options['sketch'], 4)   # layernorm of two elements gives only signs

@@ -86,13 +86,19 @@ class Problem(ctypes.Structure):
         ('earlier_sums', ctypes.c_void_p), ('later_sums', ctypes.c_void_p),
         ('term_gradients', ctypes.c_void_p), ('first_key', ctypes.c_int64), ('all_keys', ctypes.c_int64),
         ('sink_mode', ctypes.c_int), ('query_decay', ctypes.c_void_p),
-        ('query_decay_gradients', ctypes.c_void_p), ('key_decay_gradients', ctypes.c_void_p), ('room', ctypes.c_int64 * 32)]
+        ('query_decay_gradients', ctypes.c_void_p), ('key_decay_gradients', ctypes.c_void_p),
+        ('weights', ctypes.c_void_p), ('weights_at', Strides), ('room', ctypes.c_int64 * 32)]
 
     def give(self, statistics):
         """Sets the array [batch, heads, queries] to which the next calls write statistics, or None."""
         self.statistics = None if statistics is None else statistics.ctypes.data
         strides = (0, 0, 0) if statistics is None else (s // statistics.itemsize for s in statistics.strides)
         self.statistics_at = Strides(*strides)
+
+    def give_weights(self, weights):
+        """Sets the array [batch, heads, queries, keys] to which the next calls write weights."""
+        self.weights = weights.ctypes.data
+        self.weights_at = Strides(*(s // weights.itemsize for s in weights.strides[:3]))
 
     def place(self, P):
         """Sets the positions of first queries if P has them."""
@@ -129,7 +135,7 @@ class Description(ctypes.Structure):
         ('has_sink', ctypes.c_int), ('open_keys', ctypes.c_int64), ('end_of_keys', ctypes.c_int64),
         ('key_sums', ctypes.c_void_p), ('add_key_sums', ctypes.c_void_p),
         ('sums_whole', ctypes.c_int), ('decay_terms', ctypes.c_int64), ('decay_params', ctypes.c_uint64),
-        ('decay_sums', ctypes.c_void_p)]
+        ('decay_sums', ctypes.c_void_p), ('weights', ctypes.c_int)]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.
@@ -148,13 +154,14 @@ class Kernel:
         self.workspace = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(self.about.workspace)
         self.forward = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 7)(self.about.forward)
 
-    def __call__(self, P, q, k, v, threads=2, statistics=None, key_heads=0, seed=0, fence=lambda x: x):
-        """Calls forward. `fence` copies q, k and v to other memory."""
+    def __call__(self, P, q, k, v, threads=2, statistics=None, key_heads=0, seed=0, fence=lambda x: x, weights=None):
+        """Calls forward. `fence` copies q, k and v to other memory. `weights` has the kernel's type in memory."""
         heads, kv_heads, columns = v.shape[1] if key_heads else q.shape[1], v.shape[1], v.shape[3:]
         q, k = (fence(self.as_stored(np.ascontiguousarray(x, self.dtype), n)) for x, n in ((q, 'q'), (k, 'k')))
         v = k if self.about.values_are_keys else fence(self.as_stored(np.ascontiguousarray(v, self.dtype), 'v'))
         problem = Problem(q.shape[0], heads, kv_heads, q.shape[2], k.shape[2], threads=threads, key_heads=key_heads, seed=seed)
         problem.give(statistics)
+        if weights is not None: problem.give_weights(weights)
         problem.place(P)
         problem.workspace_bytes = self.workspace(ctypes.byref(problem))
         memory = np.full(problem.workspace_bytes + 64, 0xFF, np.uint8)
