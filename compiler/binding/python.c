@@ -227,9 +227,10 @@ static void add_forward(const struct unit *p, struct text *out)
     const bool any = next_param(p, &from) != NULL;
     text_add(out, "\n\ndef forward(%s, *", inputs);
     add_keywords(p, out);
-    text_add(out, ", out=None, %s%sthreads=0):\n    \"\"\"Attention of %s.\n\n",
+    const bool weighs = p->kernel.of[STEP_WEIGHTS].count > 0;
+    text_add(out, ", out=None, %s%s%sthreads=0):\n    \"\"\"Attention of %s.\n\n",
              p->kernel.of[STEP_BACKWARD].count ? "saved=None, " : "", has_statistics(p) ? "statistics=False, " : "",
-             spec->name);
+             weighs ? "weights=False, " : "", spec->name);
     describe_inputs(p, out);
     text_add(out, "    out: [%s], overwritten if given, else allocated; it may not overlap the other arrays\n",
              shape_of(p, result));
@@ -243,6 +244,12 @@ static void add_forward(const struct unit *p, struct text *out)
             "tuple, with %s of each row\n",
             shape_of(p, kernel_array_find(p->kernel.arrays, "statistics")),
             spec_has_logarithms(spec) ? "the logarithm of the denominator" : "the denominator");
+    if (weighs)
+        text_add(
+            out,
+            "    weights: True, or an array [%s] that is overwritten: returns Weighed(out, weights), a named tuple, "
+            "with the numbers that values are multiplied by\n",
+            shape_of(p, kernel_array_find(p->kernel.arrays, "weights")));
     text_add(
         out,
         "    threads: 0 for OpenMP's default; the result does not depend on it. If a process has called a kernel "
@@ -256,8 +263,8 @@ static void add_forward(const struct unit *p, struct text *out)
         "    The output of a query that sees no key is 0. Returns out.\n    \"\"\"\n    return _loaded().forward(%s, ",
         given_names(p, ENTRY_FORWARD));
     add_given(p, out);
-    text_add(out, ", out, threads%s%s)\n", p->kernel.of[STEP_BACKWARD].count ? ", saved" : "",
-             has_statistics(p) ? ", statistics=statistics" : "");
+    text_add(out, ", out, threads%s%s%s)\n", p->kernel.of[STEP_BACKWARD].count ? ", saved" : "",
+             has_statistics(p) ? ", statistics=statistics" : "", weighs ? ", weights=weights" : "");
 }
 
 /* Appends `format` for each gradient, separated by commas. @ stands for the gradient's name. */

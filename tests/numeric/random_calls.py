@@ -151,7 +151,7 @@ class Drawn(decode.Grown):
         return some and self.spec['shape']['head_dim'] <= 2
 
     def expected_of(self, name):
-        """Returns an output beside `out` of definitions.py, and this output for four calls with nearly the same inputs.
+        """Returns an output of definitions.py other than `out`, and this output for four calls with nearly the same inputs.
         Returns None if small errors of the inputs are not small errors of the output."""
         # Rotations in f64 are less exact than those of an f64 kernel.
         exact = (answers.EXACT, np.longdouble) if self.spec['dtype'] == 'f64' else (definitions, np.float64)

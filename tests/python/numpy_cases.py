@@ -210,6 +210,30 @@ def gradients_are_differences(folder):
 
 
 @case
+def weights_are_returned(folder):
+    for spec in {'similarity': 'softmax', 'mask': 'causal'}, {'similarity': 'softmax', 'emit': ['forward', 'weights']}:
+        for dtype in 'float32', 'float64', 'float16':
+            made = attnc.kernel({**spec, 'shape': {'head_dim': 8},
+                                 'dtype': {'float32': 'f32', 'float64': 'f64', 'float16': 'f16'}[dtype]})
+            q, k, v = arrays(dtype, n=20, m=31)
+            out, weights = made(q, k, v, weights=True)
+            check((out == made(q, k, v)).all() and weights.dtype == dtype, 'weights=True changes the result')
+            times = q.shape[1] // v.shape[1]
+            rows = np.einsum('bhij,bhje->bhie', *(a.astype('float64') for a in (weights, v.repeat(times, 1))))
+            close(rows, out, {'float32': 1e-5, 'float64': 1e-13, 'float16': 4e-3}[dtype], 'rows of weights')
+            mine = np.full(weights.shape[:3] + (40,), np.nan, dtype)
+            check(made(q, k, v, weights=mine[..., :31]).weights.base is mine, 'weights= is not used')
+            check((mine[..., :31] == weights).all() and np.isnan(mine[..., 31:]).all(), 'weights= is not written')
+    for more, says in ({'weights': mine[..., :30]}, 'expected'), ({'weights': True, 'statistics': True}, 'no statistics='):
+        try:
+            made(q, k, v, **more)
+        except (TypeError, ValueError) as error:
+            check(says in str(error), str(error))
+        else:
+            raise Failure('a call took ' + says)
+
+
+@case
 def results_for_parts_of_the_keys_are_merged(folder):
     for similarity, dtype in ('softmax', 'float32'), ('softmax', 'float64'), ('softmax', 'float16'), (
             {'linear': {'features': 'elu_plus_one'}}, 'float32'):

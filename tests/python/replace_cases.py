@@ -220,6 +220,12 @@ def modules_of_pytorch(folder):
             holder = torch.nn.ModuleList([copy.deepcopy(old)])
             replaced(holder, 'softmax')
             close(holder[0](*inputs)[0], old(*inputs)[0], 1e-5, 'batch_first=%s' % first)
+            for average in True, False:
+                mine, wanted = (of(*inputs, average_attn_weights=average)[1] for of in (holder[0], old))
+                close(mine, wanted, 1e-6, 'need_weights, average %s' % average)
+            check(holder[0](*inputs, need_weights=False)[1] is None, 'weights that nobody needs')
+            alone = [a[0] if first else a[:, 0] for a in inputs]
+            close(holder[0](*alone)[1], old(*alone)[1], 1e-6, 'weights without a batch')
         adds = torch.nn.ModuleList([torch.nn.MultiheadAttention(32, 4, add_zero_attn=True)])
         check(list(replaced(adds, 'softmax').left) == ['0'], 'add_zero_attn')
     learned = torch.nn.Sequential(torch.nn.TransformerEncoderLayer(32, 4, 32, dropout=0.0))

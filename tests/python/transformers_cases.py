@@ -479,15 +479,22 @@ def operations_on_caches(folder):
 
 
 @case
-def weights_are_refused_by_name(folder):
-    eager, ours = model_of('Llama'), model_of('Llama', 'attnc')
-    with warnings.catch_warnings(record=True) as said, torch.no_grad():
+def weights_are_those_of_eager(folder):
+    for name in 'Llama', 'Gemma2', 'GptOss':
+        eager, ours = model_of(name), model_of(name, 'attnc')
+        given = inputs(name, 'left')
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter('error', RuntimeWarning)
+            wanted, made = (model(**given, output_attentions=True) for model in (eager, ours))
+        near(kept(name, given, wanted.logits), kept(name, given, made.logits), name + ': logits')
+        seen = given['attention_mask'].bool()[:, None, :, None]
+        for layer, (one, two) in enumerate(zip(wanted.attentions, made.attentions)):
+            near(one * seen, two * seen, '%s: weights of layer %d' % (name, layer))
+    with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter('always')
-        made = ours(**inputs('Llama', 'left'), output_attentions=True)
-    check('LlamaAttention computes its attention by PyTorch: kernels do not return the attention weights' in str(said[0].message),
-          str(said[0].message))
-    wanted = eager(**inputs('Llama', 'left'), output_attentions=True)
-    near(kept('Llama', inputs('Llama', 'left'), wanted.logits), kept('Llama', inputs('Llama', 'left'), made.logits), 'logits')
+        learning = ours(**given, output_attentions=True)
+    check('computes its attention by PyTorch: kernels return the attention weights' in str(said[0].message), str(said[0].message))
+    near(kept(name, given, wanted.logits), kept(name, given, learning.logits), 'logits')
 
 
 @case

@@ -15,7 +15,7 @@ import importlib
 import json
 from typing import Any, List
 
-from ._call import MaskTiles, Outputs, Parameter
+from ._call import MaskTiles, Outputs, Parameter, Weighed
 from ._compiler import _run, CompilerError, SpecError
 from ._drafts import ancestors
 from ._formula import attention
@@ -26,7 +26,7 @@ from ._state import State
 from ._stored import Stored, quantize
 
 __version__ = "0.1.0"
-__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored",
+__all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored", "Weighed",
            "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
 doors.update({framework: functools.partial(importlib.import_module, module, __name__)
               for framework, module in (("torch", "._tensor_call"), ("jax", ".jax"))})

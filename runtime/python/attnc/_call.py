@@ -28,6 +28,13 @@ statistics: [B, H, n_q], the denominator of each row, or its logarithm for a sof
     key"""
 
 
+Weighed = collections.namedtuple("Weighed", "out weights")
+Weighed.__doc__ = """The results of a call for weights.
+
+out: as the call returns it without weights
+weights: [B, H, n_q, n_k], the numbers that values are multiplied by; 0 for a hidden key"""
+
+
 class Parameter(NamedTuple):
     """An array that a kernel takes in addition to q, k and v.
 
@@ -239,15 +246,15 @@ class Binding:
     # ---- calls
 
     def forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None = None, out: Any = None,
-                threads: int = 0, saved: Saved | None = None, statistics: Any = False) -> Any:
+                threads: int = 0, saved: Saved | None = None, statistics: Any = False, weights: Any = False) -> Any:
         if saved is not None and not isinstance(saved, Saved):
             raise TypeError(f"saved is a {type(saved).__name__}; expected {self.name}.Saved()")
         v = k if self.values_are_keys else v
-        if saved is None and statistics is False:
+        if saved is None and statistics is False and weights is False:
             key = key_of(self, q, k, v, given, seed, threads, out)
             if key is not None:
                 return self.forward_again(key, q, k, v, given, seed, threads, out)
-        return self._forward(q, k, v, given, seed, out, threads, saved, statistics)[0]
+        return self._forward(q, k, v, given, seed, out, threads, saved, statistics, weights)[0]
 
     def forward_again(self, key: tuple[Any, ...], q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None,
                       threads: int, out: Any = None) -> Any:
@@ -265,7 +272,8 @@ class Binding:
         return made
 
     def _forward(self, q: Any, k: Any, v: Any, given: Mapping[str, Any], seed: int | None, out: Any, threads: int,
-                 saved: Saved | None, statistics: Any = False) -> tuple[Any, _Call, _Array]:
+                 saved: Saved | None, statistics: Any = False,
+                 weights: Any = False) -> tuple[Any, _Call, _Array]:
         call = _Call(self, threads, seed)
         arrays = call.inputs(q, k, v)
         target = call.writes("out", out, q, arrays[0], ("B", "H", "n_q", self.value_dim))
@@ -273,11 +281,17 @@ class Binding:
         call.take_parameters(given)
         if statistics is not False:
             call.writes_statistics(statistics, q, arrays[0], "n_q")
+        if weights is not False:
+            if not self.kernel.weights:
+                raise ValueError(f"{self.name} has no weights: its spec needs 'emit: [forward, weights]'")
+            call.writes("weights", None if weights is True else weights, q, arrays[0], ("B", "H", "n_q", "n_k"))
         if saved is not None:
             saved._take(call)
         made = call.run(self.forward_function, self.workspace_function, *(array.address for array in arrays),
                         target.address)
-        return made["out"] if statistics is False else Outputs(made["out"], made["statistics"]), call, target
+        result = (Weighed(made["out"], made["weights"]) if weights is not False else
+                  made["out"] if statistics is False else Outputs(made["out"], made["statistics"]))
+        return result, call, target
 
     def tiles_of_mask(self, mask: Any) -> MaskTiles:
         """Returns the mask with the table of its tiles. This kernel must have a mask that is a parameter."""
@@ -560,7 +574,10 @@ class _Call:
         made = _empty(like, like_array, extents, kind) if value is None else value
         array = _Array(name, made, writable=True, kernel=self.binding.name)
         _expect(self.binding.name, name, array, dtype or self.binding.dtype, shape, self.sizes)
-        if hasattr(self.problem, name):
+        if hasattr(self.problem, name + "_at"):
+            setattr(self.problem, name, array.address)
+            setattr(self.problem, name + "_at", _strides(name, array, written=True))
+        elif hasattr(self.problem, name):
             setattr(self.problem, name, _strides(name, array, written=True))
         else:
             _check_contiguous(name, array)

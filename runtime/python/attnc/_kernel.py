@@ -111,6 +111,9 @@ class Kernel:
     def _with_statistics(self) -> Binding:
         return self._binding if self._binding.kernel.merge else self._variant("statistics")[0]
 
+    def _with_weights(self) -> Binding:
+        return self._binding if self._binding.kernel.weights else self._variant("weights")[0]
+
     def _with_ranks(self) -> Binding:
         """Returns this kernel compiled for ContextParallel: a linear form with a state, or another one with statistics."""
         if "linear" in self._info["algorithm"]["forms"]:
@@ -338,7 +341,8 @@ class Kernel:
         return value.rows
 
     def __call__(self, q: AnyArray, k: Array | Stored, v: Array | Stored | None = None, *, seed: int | None = None, out: Array | None = None,
-                 saved: Saved | None = None, statistics: bool | Array = False, query_start: Any = None,
+                 saved: Saved | None = None, statistics: bool | Array = False,
+                 weights: bool | Array = False, query_start: Any = None,
                  threads: int | None = None, **parameters: Array | float) -> AnyArray:
         """Attention of q over k and v.
 
@@ -356,6 +360,9 @@ class Kernel:
         statistics: True, or an array [B, H, n_q] of float32 (float64 for "f64") that is overwritten: the call returns
             Outputs(out, statistics), a named tuple, with the denominator of each row, or its logarithm for a softmax.
             attnc.merge() merges such results for two sets of keys. The call cannot be differentiated.
+        weights: True, or an array [B, H, n_q, n_k] of `dtype` that is overwritten: the call returns Weighed(out,
+            weights), a named tuple, with the numbers that values are multiplied by, after the mask, the division and
+            dropout; 0 for a hidden key. They take quadratic time in every form. The call cannot be differentiated.
         query_start: the position of the first query: an integer, or one for each sequence. With a mask of `lengths`, k
             and v can be allocated for more keys than there are. Default: n_k - n_q, so that the last query is at the
             last key. A linear form computes no queries after the last key.
@@ -378,7 +385,13 @@ class Kernel:
         given = self._given(parameters, query_start) if parameters or query_start is not None else self._none
         if threads is not None:
             threads = check_threads(threads)
-        if statistics is not False:
+        if weights is not False:
+            if statistics is not False or saved is not None:
+                raise ValueError(f"{self.name}: a call that returns weights takes no statistics= and no saved=")
+            count = of_tensors().threads_alone("weights=") if _is(q, "torch", "Tensor") else 0
+            made = self._with_weights().forward(*arrays, given, self._seed(seed), out,
+                                                count if threads is None else threads, weights=weights)
+        elif statistics is not False:
             if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
                 raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "
                                  "'emit: [forward, backward, statistics]'")

@@ -64,7 +64,9 @@ class Attention(nn.Module):
             for word, array in self._initial().items():
                 getattr(self, word).copy_(array)
 
-    def forward(self, q: Tensor, k: Tensor, v: Optional[Tensor] = None, **given_arrays: Tensor | float) -> Tensor:
+    def forward(self, q: Tensor, k: Tensor, v: Optional[Tensor] = None, *, weights: bool = False,
+                **given_arrays: Tensor | float) -> Any:
+        """Returns the attention, or with `weights` a named tuple of it and of its weights, which have no gradients."""
         word = _WORDS.get(q.dtype, self.kernel.dtype)
         arrays: dict[str, Any] = dict(given_arrays)
         for p in self.kernel.parameters:
@@ -74,6 +76,8 @@ class Attention(nn.Module):
                 arrays[p.keyword] = value.to(torch.float64 if word == "f64" else torch.float32)
         kernel = self.kernel if self.training else self._undropped
         seed = int(drawn_seed()) if kernel.dropout else None
+        if weights:
+            return kernel._as(word)(q, k, v, seed=seed, weights=True, **arrays)
         if word == kernel.dtype:
             return kernel(q, k, v, seed=seed, **arrays)
         given = [arrays.pop(p.keyword, None) for p in kernel.parameters]

@@ -11,7 +11,7 @@ from torch import Tensor
 from ._compiler import Source
 from ._context import cached_constant, constant_size, is_eager, is_traced
 from ._kernel import Kernel
-from ._model_call import again, noted, run, run_differentiable
+from ._model_call import again, noted, run, run_differentiable, weigh
 from ._model_mask import bounded, FAR, Mask
 from ._operators import _NARROW, _WORDS, as_tensor, drawn_seed, forward, kernel_of, names_of
 from ._traits import _Axes, Traits, spec_of
@@ -66,10 +66,12 @@ def _say(text: str) -> None:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
-def _reason(query: Tensor, output_attentions: Any) -> str:
-    """Returns the reason why no kernel can compute this call, or "" if one can."""
-    if output_attentions:
-        return "kernels do not return the attention weights that output_attentions=True asks for"
+def _reason(query: Tensor, output_attentions: Any, plain: bool) -> str:
+    """Returns the reason why no kernel can compute this call, or "" if one can. `plain`: it has neither gradients nor
+    dropout, and no graph of torch.compile contains it."""
+    if output_attentions and not plain:
+        return ("kernels return the attention weights that output_attentions=True asks for without gradients, dropout and "
+                "torch.compile only")
     if query.device.type != "cpu":
         return f"the model is on another device ({query.device}), and kernels run on the CPU"
     if query.dtype not in _WORDS:
@@ -198,7 +200,9 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     if position_bias is not None:
         extra = position_bias if extra is None else position_bias + extra
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    reason = _reason(query, output_attentions)
+    learns = torch.is_grad_enabled() and any(
+        a is not None and a.requires_grad for a in (query, key, value, s_aux, extra))
+    reason = _reason(query, output_attentions, not (learns or dropout or is_traced() or noted() is not None))
     if reason:
         _say(f"attnc: {type(module).__name__} computes its attention by PyTorch: {reason}")
         return plainly(query, key, value, mask, scale, softcap, s_aux, extra, dropout)
@@ -216,10 +220,12 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     query, key, value = [a if a.stride(-1) == 1 else a.contiguous() for a in (query, key, value)]
     if noted() is None and not is_traced():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
-        if is_eager(*tensors):
+        if output_attentions or is_eager(*tensors):
             kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
             given = {name: numbers[name] for name in names}
             made: Optional[Tensor]
+            if output_attentions:
+                return weigh(kernel, query, key, value, given)
             if torch.is_grad_enabled() and any([a.requires_grad for a in tensors]):
                 made = run_differentiable(kernel, query, key, value, given, int(drawn_seed()) if dropout else None)
             else:

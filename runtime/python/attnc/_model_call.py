@@ -53,6 +53,10 @@ def again(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapp
     return made
 
 
+def _detached(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {word: array.detach() if isinstance(array, Tensor) else array for word, array in given.items()}
+
+
 def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Tensor:
     """Calls the kernel without gradients. Returns [batch, positions, heads, size].
 
@@ -65,7 +69,7 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
     if not out.numel():
         return out
     query, key, value = (a.detach() for a in (query, key, value))
-    given = {word: array.detach() if isinstance(array, Tensor) else array for word, array in given.items()}
+    given = _detached(given)
     binding = kernel._binding
     _, call, _ = binding._forward(query, key, value, given, None, out.transpose(1, 2), torch.get_num_threads(), None)
     if not call.copies and _autograd.library is not None:
@@ -73,6 +77,13 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
         known.unaligned = query.element_size() - 1
         _autograd.library.keep(kernel._records[1], known, (query, key, value), given, lambda q: q.new_empty(shape))
     return out
+
+
+def weigh(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Tuple[Tensor, Tensor]:
+    """Does the same as run(), and also returns the weights [batch, heads, positions, positions of keys]."""
+    made = kernel._with_weights().forward(*(a.detach() for a in (query, key, value)), _detached(given), None, None,
+                                          torch.get_num_threads(), weights=True)
+    return made.out.transpose(1, 2), made.weights
 
 
 def run_differentiable(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any],

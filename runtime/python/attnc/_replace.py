@@ -381,7 +381,8 @@ class _Forward:
 
 
 class MultiheadAttention(nn.MultiheadAttention):
-    """An nn.MultiheadAttention that uses the spec if a call fits. It then returns None for the weights."""
+    """An nn.MultiheadAttention that uses the spec if a call fits. It then returns None for the weights if the
+    call has gradients, or is in a graph of torch.compile."""
 
     attention: Attention
     _same: bool
@@ -436,8 +437,15 @@ class MultiheadAttention(nn.MultiheadAttention):
             return self.plain().forward(query, key, value, key_padding_mask, need_weights, attn_mask,
                                         average_attn_weights, is_causal)
         _refuse_dropout(bool(self.dropout) and self.training)
-        out = self.out_proj(self.attention(q, k, v).transpose(1, 2).flatten(2))
-        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), None
+        shares: Optional[Tensor] = None
+        if need_weights and not is_traced() and not (torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v))):
+            made, shares = self.attention(q, k, v, weights=True)
+            shares = shares.mean(1) if average_attn_weights else shares
+            shares = shares[0] if alone else shares
+        else:
+            made = self.attention(q, k, v)
+        out = self.out_proj(made.transpose(1, 2).flatten(2))
+        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), shares
 
 
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
