@@ -30,6 +30,9 @@ const char *attn_strerror(int error)
     case ATTN_EPAGES:
         return "a page's number is out of range, a page is twice in a table or gets tokens of two sequences, pages are "
                "too small, or this kernel's states cannot be in pages";
+    case ATTN_EVERSION:
+        return "the kernel was compiled with the headers of another version of libattnrt; emit and compile it again "
+               "with this version";
     case ATTN_EMACHINE: return "this machine has none of the instruction sets that the kernel was compiled for";
     }
     return "unknown error";

@@ -21,19 +21,15 @@ ATTN_API size_t attn_dtype_size(enum attn_dtype dtype)
     return 0;
 }
 
+_Static_assert(offsetof(struct attn_problem, n_k) == (-ATTN_N_K - 1) * sizeof(int64_t), "sizes are in order");
+
 ATTN_API void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
 {
     for (int k = 0; k < p->rank; k++) {
         shape[k] = p->shape[k];
         if (p->shape[k] >= 0) continue;
         const int64_t block = -p->shape[k] / 8;
-        switch ((enum attn_axis)(p->shape[k] % 8)) {
-        case ATTN_BATCH: shape[k] = problem->batch; break;
-        case ATTN_HEADS: shape[k] = problem->heads; break;
-        case ATTN_KV_HEADS: shape[k] = problem->kv_heads; break;
-        case ATTN_N_Q: shape[k] = problem->n_q; break;
-        case ATTN_N_K: shape[k] = problem->n_k; break;
-        }
+        shape[k] = size_of_axis(&problem->batch, p->shape[k] % 8);
         if (block && shape[k] > 0) shape[k] = (shape[k] - 1) / block + 1;
     }
 }

@@ -36,18 +36,11 @@ static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t hea
     return true;
 }
 
-/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. */
-static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
-                         bool all_fit)
+/* Checks strides that are not all 0, and replaces those that are not used. */
+static int given_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written)
 {
     if ((s->batch | s->head | s->row) < 0) return ATTN_EPROBLEM;
-    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
-    if ((s->batch | s->head | s->row) == 0) {
-        s->row = dim;
-        s->head = rows * dim;
-        s->batch = heads * rows * dim;
-        return 0;
-    }
+    if (!product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
     /* With a batch or head stride of 0, heads share memory. Outputs must not. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
@@ -57,6 +50,17 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;
+    return 0;
+}
+
+/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. This is inline, because
+   short calls take much of their time here. */
+INLINE int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
+                         bool all_fit)
+{
+    if (s->batch | s->head | s->row) return given_check(s, batch, heads, rows, dim, written);
+    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
+    *s = (struct attn_strides){heads * rows * dim, rows * dim, dim};
     return 0;
 }
 
@@ -72,29 +76,20 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
     if (p->key_heads < 0 || (p->key_heads > 0 && (p->heads != p->kv_heads || p->heads % p->key_heads != 0)))
         return ATTN_EPROBLEM;
     const int64_t of_q = p->key_heads ? p->key_heads : p->heads, of_k = p->key_heads ? p->key_heads : p->kv_heads;
-    const struct {
-        struct attn_strides *strides;
-        int64_t heads, rows, dim;
-        bool written;
-    } array[] = {
-        {&p->statistics_at, p->heads, p->n_q, 1, p->statistics != NULL},
-        {&p->q, of_q, p->n_q, head_dim, false},
-        {&p->k, of_k, p->n_k, key_row, false},
-        {&p->v, p->kv_heads, p->n_k, value_row, false},
-        {&p->out, p->heads, p->n_q, value_dim, true},
-        {&p->dout, p->heads, p->n_q, value_dim, false},
-        {&p->dq, of_q, p->n_q, head_dim, true},
-        {&p->dk, of_k, p->n_k, head_dim, true},
-        {&p->dv, p->kv_heads, p->n_k, value_dim, true},
-    };
     /* one check for all arrays, because most problems are small */
     const bool all_fit = product_fits(p->batch, max(max(p->heads, p->kv_heads), p->key_heads), max(p->n_q, p->n_k),
                                       max(max(head_dim, value_dim), max(key_row, value_row)));
-    int error = 0;
-    for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
-                              all_fit);
-    if (!error && p->weights) error = strides_check(&p->weights_at, p->batch, p->heads, p->n_q, p->n_k, true, false);
+    const int64_t b = p->batch, h = p->heads, g = p->kv_heads, n_q = p->n_q, n_k = p->n_k;
+    int error = strides_check(&p->statistics_at, b, h, n_q, 1, p->statistics != NULL, all_fit);
+    if (!error) error = strides_check(&p->q, b, of_q, n_q, head_dim, false, all_fit);
+    if (!error) error = strides_check(&p->k, b, of_k, n_k, key_row, false, all_fit);
+    if (!error) error = strides_check(&p->v, b, g, n_k, value_row, false, all_fit);
+    if (!error) error = strides_check(&p->out, b, h, n_q, value_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dout, b, h, n_q, value_dim, false, all_fit);
+    if (!error) error = strides_check(&p->dq, b, of_q, n_q, head_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dk, b, of_k, n_k, head_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dv, b, g, n_k, value_dim, true, all_fit);
+    if (!error && p->weights) error = strides_check(&p->weights_at, b, h, n_q, n_k, true, false);
     if (!error && filled == problem) *filled = own;
     return error;
 }

@@ -189,7 +189,8 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     for (int k = 0; k < e->p->arrays->count; k++) masks += e->p->arrays->array[k].tiled;
     text_add(out,
              "#include <attnrt/kernel/openmp.h>\n"
-             "static const struct kernel kernel = {\n    .name = \"%s\", .openmp = OPENMP,\n    .target = target, "
+             "static const struct kernel kernel = {\n    .layout = KERNEL_LAYOUT, .name = \"%s\", .openmp = OPENMP,\n  "
+             "  .target = target, "
              ".targets = sizeof target / "
              "sizeof *target - 1,\n    .array = array, .arrays = sizeof array / sizeof *array,\n",
              spec->name);
@@ -210,6 +211,7 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     number(out, "values_are_keys", spec->values_are_keys);
     number(out, "shares", !spec->values_are_keys);
     number(out, "delta", spec->rate != NULL);
+    number(out, "weighs", e->p->of[STEP_WEIGHTS].count > 0);
     number(out, "positions", emit_any_positions(e->c, e->compilations));
     number(out, "masks", masks);
     number(out, "by_heads", by_heads);

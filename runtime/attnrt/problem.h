@@ -32,11 +32,12 @@ enum attn_error {
     ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
     ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
     ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
-    ATTN_EPAGES = -18     /* one of these:
+    ATTN_EPAGES = -18,    /* one of these:
                              - a page of a sequence has a number out of range, is twice in its table, or gets tokens of
                                the call, or rows of NAME_state_keep, although another sequence has it
                              - pages are too small, or have no 16 to 256 tokens
                              - this kernel's states cannot be in pages */
+    ATTN_EVERSION = -19   /* the kernel was compiled with the headers of another version of libattnrt */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for

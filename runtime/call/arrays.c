@@ -52,61 +52,63 @@ ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct att
 
 ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p)
 {
-    const int64_t size[] = {[-ATTN_BATCH] = p->batch,
-                            [-ATTN_HEADS] = p->heads,
-                            [-ATTN_KV_HEADS] = p->kv_heads,
-                            [-ATTN_N_Q] = p->n_q,
-                            [-ATTN_N_K] = p->n_k};
     size_t elements = (size_t)a->elements;
     for (int axis = 0; a->sizes >> axis; axis++)
-        if (a->sizes >> axis & 1) elements = bytes_times(elements, size[axis]);
+        if (a->sizes >> axis & 1) elements = bytes_times(elements, size_of_axis(&p->batch, -axis));
     return elements;
 }
 
-/* Arguments of a call that are not NULL. */
+/* Arguments of a call that are not NULL, and those of them that it writes. */
 struct arguments {
-    const void *at[MAX_ARRAYS];
-    int written[MAX_ARRAYS], count;
+    const void *any[MAX_ARRAYS], *written[MAX_ARRAYS];
+    int count, outputs;
 };
+
+static int is_among(const void *at, const void *const *list, int count)
+{
+    int found = 0;
+    for (int n = 0; n < count; n++) found |= list[n] == at;
+    return found;
+}
 
 /* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
 static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
 {
-    const int writes = access > ACCESS_READ;
-    int wrong = 0;
     if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
-    for (int n = 0; n < earlier->count; n++)
-        if (earlier->at[n] == at && (writes || earlier->written[n])) wrong = SHARES_MEMORY;
-    earlier->at[earlier->count] = at;
-    earlier->written[earlier->count++] = writes;
-    return wrong;
+    const int writes = access > ACCESS_READ, shared = writes ? is_among(at, earlier->any, earlier->count)
+                                                             : is_among(at, earlier->written, earlier->outputs);
+    earlier->any[earlier->count++] = at;
+    if (writes) earlier->written[earlier->outputs++] = at;
+    return shared ? SHARES_MEMORY : 0;
 }
 
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
     struct arguments arguments;
-    arguments.count = 0;
+    arguments.count = arguments.outputs = 0;
     for (int k = 0; k < call->kernel->arrays; k++) {
         const struct array *const a = &call->kernel->array[k];
+        const enum array_access access = a->access[entry];
         struct place *const to = &call->array[k];
         to->at = NULL;
-        if (a->access[entry] == ACCESS_NONE) continue;
-        if (a->origin == FROM_ARGUMENT && argument) {
-            to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-            call->wrong |= fault_of(a, a->access[entry], to->at, &arguments);
-        } else if (a->origin == FROM_PROBLEM)
+        if (access == ACCESS_NONE || a->origin > FROM_ARRAY) continue;
+        if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
-        else if (a->origin == FROM_ARRAY && a->access[entry] == ACCESS_READ)
-            to->at = call->array[a->of].at;
-        if (a->origin == FROM_ARGUMENT || a->origin == FROM_PROBLEM || a->origin == FROM_ARRAY)
-            to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
+        else if (a->origin == FROM_ARRAY)
+            to->at = access == ACCESS_READ ? call->array[a->of].at : NULL;
+        else if (argument) {
+            to->at = (void *)(uintptr_t)argument[a->argument[entry]];
+            call->wrong |= fault_of(a, access, to->at, &arguments);
+        }
+        to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
     }
 }
 
 ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, const struct attn_problem *problem,
                              const void *params, const void *const *argument, enum array_entry entry, int given)
 {
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     if (!problem) return ATTN_EPOINTER;
     /* `check` fills in the problem */
     memset(&call->kernel, 0, offsetof(struct call, array) - offsetof(struct call, kernel));
@@ -133,7 +135,7 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
     const int64_t most = INT64_MAX / 8;
     int64_t contiguous = 1, last = 0;
     int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    if ((uintptr_t)array & (element - 1)) return ATTN_EALIGN;
     for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
     for (int k = axes - 1; k >= 0; k--) {
         int64_t stride = contiguous;
@@ -157,9 +159,10 @@ ATTN_API int attn_call_take_params(struct call *call)
     for (int k = 0; k < kernel->params; k++)
         if (!pointer_in(call->params, kernel->param[k].offset)) return ATTN_EPARAM;
     const void *const given = kernel->strided ? pointer_in(call->params, kernel->strides) : NULL;
-    for (int k = 0; k < kernel->arrays; k++) {
+    for (int k = 0, left = kernel->params; left > 0; k++) {
         const struct array *const a = &kernel->array[k];
         if (a->origin != FROM_PARAMS) continue;
+        left--;
         const struct attn_param *const param = &kernel->param[a->param];
         struct place *const place = &call->array[k];
         place->at = pointer_in(call->params, param->offset);
@@ -238,14 +241,15 @@ static size_t bytes_of_random(const struct kernel *kernel, size_t *work)
 
 ATTN_API size_t attn_call_params_size(const struct kernel *kernel)
 {
-    size_t work;
-    const size_t bytes = bytes_of_random(kernel, &work);
+    size_t work = 0;
+    const size_t bytes = fits_library(kernel) ? bytes_of_random(kernel, &work) : 0;
     return bytes + work;
 }
 
 ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, uint64_t seed, void *storage)
 {
     size_t work, at = 0;
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     const size_t bytes = bytes_of_random(kernel, &work);
     if (!params || (bytes && !storage)) return ATTN_EPOINTER;
     if (bytes && (uintptr_t)storage % 64) return ATTN_EALIGN;

@@ -299,7 +299,7 @@ static size_t shared_bytes(const struct kernel *kernel, const struct attn_proble
 
 ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    if (!problem) return 0;
+    if (!problem || !fits_library(kernel)) return 0;
     const size_t of_threads = bytes_times(part_bytes_a_thread(kernel, problem),
                                           attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(shared_bytes(kernel, problem), of_threads);
@@ -327,6 +327,7 @@ static int64_t outer_before(const struct kernel *kernel, const struct attn_probl
 
 ATTN_API size_t attn_call_outer_sums(const struct kernel *kernel, const struct attn_problem *problem, int later)
 {
+    if (!fits_library(kernel)) return 0;
     if (!problem || attn_problem_check(problem, kernel->head_dim, kernel->value_dim, NULL)) return 0;
     const size_t row = kernel->prefix_wanted ? (size_t)kernel->prefix_row * sizeof(double) : 0,
                  of_terms = bytes_times(bytes_times(row, problem->batch), problem->heads);

@@ -48,7 +48,7 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
 
 ATTN_API size_t attn_call_extend_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    if (!problem) return 0;
+    if (!problem || !fits_library(kernel)) return 0;
     const struct program *const extends = attn_state_program(kernel, problem);
     struct state_header header = {.rewind = 0};
     if (kernel->prefix_row && kernel->uncopied && attn_state_describe(kernel, extends, problem, &header) &&
@@ -462,6 +462,7 @@ static int64_t begin_growths(const struct appending *x, unsigned char *workspace
 ATTN_API int attn_call_extend(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
                               const void *const *argument, void *state, void *workspace)
 {
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     if (!problem) return ATTN_EPOINTER;
     if (kernel->positions && problem->query_start) return ATTN_EPROBLEM; /* the state knows the positions */
     if (problem->weights) return ATTN_EPROBLEM;

@@ -23,25 +23,22 @@ static int corrects(const struct kernel *kernel)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    static const enum program_role first[] = {RUN_TERMS, RUN_CORRECT, RUN_WEIGHTS};
+    const struct {
+        int has;
+        enum program_role role;
+    } first[] = {{kernel->prefix_row > 0, RUN_TERMS}, {corrects(kernel), RUN_CORRECT}, {kernel->weighs, RUN_WEIGHTS}};
     size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
     for (size_t k = 0; k < sizeof first / sizeof *first; k++) {
-        const size_t own = attn_call_max_bytes(kernel, first[k], INT64_MAX);
+        const size_t own = first[k].has ? attn_call_max_bytes(kernel, first[k].role, INT64_MAX) : 0;
         if (own > bytes) bytes = own;
     }
     return bytes;
 }
 
-/* Returns whether the kernel can output weights. */
-static int weighs(const struct kernel *kernel)
-{
-    return attn_call_program_of(kernel, RUN_WEIGHTS)->wanted != NULL;
-}
-
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
 static int own_sums(const struct kernel *kernel, int64_t n_k)
 {
-    return !weighs(kernel) && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+    return !kernel->weighs && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
 }
@@ -71,7 +68,7 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    if (!problem) return 0;
+    if (!problem || !fits_library(kernel)) return 0;
     const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
@@ -158,7 +155,7 @@ static int compute_first(struct call *call, const struct program *program, unsig
     if (kernel->prefix_row) {
         const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
         if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || weighs(kernel)) {
+        if (!program->own_sums || kernel->weighs) {
             attn_call_set_prefix_sums(call, memory);
             const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
             if (error) return error;
@@ -176,13 +173,13 @@ static int compute_first(struct call *call, const struct program *program, unsig
 static int take_saved(struct call *call, const struct attn_problem *problem, const struct program *program)
 {
     const struct kernel *const kernel = call->kernel;
-    if (!kernel->parts) return 0;
+    if (!kernel->parts || !problem->saved) return 0;
     const size_t saved = attn_call_saved_bytes(kernel, problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if (!bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
-    if (problem->saved) attn_call_set_solution(call, (unsigned char *)problem->saved);
+    if (program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
+    attn_call_set_solution(call, (unsigned char *)problem->saved);
     return 0;
 }
 
@@ -213,7 +210,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.gives = call.only_sums = adds;
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
-                                                 program->own_sums && !weighs(kernel) ? NULL : &call.p);
+                                                 program->own_sums && !kernel->weighs ? NULL : &call.p);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
                                      max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
@@ -222,12 +219,15 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     unsigned char *const work = (unsigned char *)workspace + shared;
     if (kernel->delta && call.p.n_k == 0) compute_without_keys(&call);
     struct mask_tiles tables[MAX_MASKS];
-    error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
+    if (kernel->masks)
+        error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
     error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
-    const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
-    if (!error && call.p.n_k > 0 && weights->wanted && attn_call_has_any(&call, weights->wanted))
+    if (!error && call.p.n_k > 0 && kernel->weighs && problem->weights) {
+        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
         error = attn_call_run(&call, weights, threads, work, attn_call_bytes_a_thread(weights));
+    }
     if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }

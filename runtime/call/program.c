@@ -26,6 +26,7 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
 static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
                                            const struct program **end)
 {
+    if (!fits_library(kernel)) return *end; /* NULL: the table of targets is another one */
     for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
         const struct program *p = t->program;
         *end = p + t->programs;

@@ -21,7 +21,7 @@ ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct 
 
 ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    const size_t bytes = problem ? attn_call_saved_bytes(kernel, problem) : 0;
+    const size_t bytes = problem && fits_library(kernel) ? attn_call_saved_bytes(kernel, problem) : 0;
     return bytes_fit(bytes) ? bytes : 0;
 }
 

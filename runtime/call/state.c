@@ -99,6 +99,7 @@ ATTN_API int attn_state_describe(const struct kernel *kernel, const struct progr
                                  const struct attn_problem *problem, struct state_header *header)
 {
     const struct attn_problem *const p = problem;
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     if (!attn_call_runs(program)) return ATTN_EMACHINE;
     if (kernel->delta && p->heads != p->kv_heads) return ATTN_EPROBLEM;
     describe_kernel(kernel, p, header);
@@ -142,33 +143,32 @@ static uint64_t hash_of(uint64_t hash, const void *words, size_t n)
     return hash;
 }
 
-/* Returns the state in `memory`, which has this header. */
-static struct state state_in(const struct kernel *kernel, const struct program *program, void *memory,
-                             const struct state_header *header)
+/* Sets `at` to the state in `memory`, which has this header. */
+static void set_state(struct state *at, const struct kernel *kernel, const struct program *program, void *memory,
+                      const struct state_header *header)
 {
     const struct state_header *const h = header;
-    struct state at = {.kernel = kernel,
-                       .program = program,
-                       .header = (struct state_header *)memory,
-                       .hash = hash_of(UINT64_C(0xcbf29ce484222325), h, offsetof(struct state_header, check))};
     int64_t from = round_up(sizeof *h, 64);
-    at.sequence = (unsigned char *)memory + from;
+    at->kernel = kernel;
+    at->program = program;
+    at->header = (struct state_header *)memory;
+    at->hash = hash_of(UINT64_C(0xcbf29ce484222325), h, offsetof(struct state_header, check));
+    at->sequence = (unsigned char *)memory + from;
     from = round_up(from + h->batch * (int64_t)size_of_sequence(kernel), 64);
-    at.kept = (unsigned char *)memory + from;
+    at->kept = (unsigned char *)memory + from;
     if (kernel->carried) {
         const int64_t sums = h->batch * (program->tile == 0 ? h->kv_heads : h->heads) * h->kept;
-        at.earlier = at.kept + sums;
+        at->earlier = at->kept + sums;
         from += sums * (1 + h->earlier);
-        at.work = (unsigned char *)memory + from;
+        at->work = (unsigned char *)memory + from;
         if (kernel->joins) from += (int64_t)program->join_work;
     }
     for (int a = 0; a < kernel->kept_arrays; a++) {
         const int64_t heads = heads_with_rows(kernel, a, h->heads, h->kv_heads, h->key_heads),
                       rows = rows_before(kernel, a) + h->rows;
-        at.rows[a] = (unsigned char *)memory + from;
+        at->rows[a] = (unsigned char *)memory + from;
         from = round_up(from + h->batch * heads * rows * kernel->kept_array[a].row_bytes, 64);
     }
-    return at;
 }
 
 /* Returns the hash of the sequences, after that of the header. */
@@ -204,7 +204,7 @@ ATTN_API int attn_state_open(const struct kernel *kernel, const struct attn_prob
     if (error) return error;
     if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
     if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
-    *at = state_in(kernel, program, (void *)(uintptr_t)state, &expected);
+    set_state(at, kernel, program, (void *)(uintptr_t)state, &expected);
     if (at->header->check != check_of(at)) return ATTN_ESTATE;
     for (int64_t b = 0; b < expected.batch; b++) {
         const struct sequence s = sequence_of(at, b);
@@ -275,7 +275,8 @@ ATTN_API int attn_call_state_init(const struct kernel *kernel, const struct attn
     const int64_t start = problem->start;
     if (start < 0) return ATTN_EPROBLEM;
     if (!can_start(kernel, program, problem)) return ATTN_ELENGTH;
-    const struct state at = state_in(kernel, program, state, &header);
+    struct state at;
+    set_state(&at, kernel, program, state, &header);
     const struct sequence empty = {start, start, start, start, start, start, start, start};
     memset(state, 0, (size_t)(at.rows[0] - (unsigned char *)state));
     *at.header = header;
@@ -289,14 +290,16 @@ ATTN_API int attn_call_state_init(const struct kernel *kernel, const struct attn
 
 ATTN_API int64_t attn_call_state_chunk(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    return kernel->carried ? attn_state_program(kernel, problem)->chunk : 0;
+    return fits_library(kernel) && kernel->carried ? attn_state_program(kernel, problem)->chunk : 0;
 }
 
 ATTN_API size_t attn_call_chunk_sums(const struct kernel *kernel, const struct attn_problem *problem)
 {
     const struct attn_problem *const p = problem;
     const struct program *const program = attn_state_program(kernel, p);
-    if (!p || !kernel->chunk_sums || p->n_q < 0 || p->batch < 0 || p->heads < 0 || p->kv_heads < 0) return 0;
+    if (!p || !fits_library(kernel) || !kernel->chunk_sums || p->n_q < 0 || p->batch < 0 || p->heads < 0 ||
+        p->kv_heads < 0)
+        return 0;
     const size_t head = bytes_times(program->slot, chunks_of_call(p, program)),
                  bytes = bytes_times(bytes_times(head, heads_with_sums(p, program)), p->batch);
     return bytes_fit(bytes) ? bytes : 0;

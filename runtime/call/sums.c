@@ -132,7 +132,7 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
                                        const struct attn_problem *sums)
 {
     size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
-    bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
     return kernel->corrected >= 0 ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
 }
 

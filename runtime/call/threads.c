@@ -287,7 +287,8 @@ ATTN_API int attn_call_run(const struct call *call, const struct program *progra
                            unsigned char *workspace, size_t bytes)
 {
     struct job job = {.call = call, .program = program};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, program), threads);
+    if (threads > 1 && (call->p.threads == 0 || call->p.team))
+        threads = useful_threads(effort(&call->p, program), threads);
     struct work work;
     begin_work(&work, &job, 1, threads, workspace, bytes);
     if (program->in_order && call->progress) {
@@ -314,18 +315,18 @@ static void sort_jobs(struct job *job, int64_t jobs)
 ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
 {
     double all = 0;
-    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
+    for (int64_t k = 0; k < jobs && threads > 1; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
     const struct attn_problem *const p = &job->call->p;
     if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
     for (int64_t k = 0; k < jobs; k++) {
         const int error = count_tasks(&job[k], threads);
         if (error) return error;
-        job[k].effort /= (double)max(job[k].tasks, 1);
+        if (threads > 1) job[k].effort /= (double)max(job[k].tasks, 1);
     }
     /* Threads share a task only if it takes long, because they have to wait for each other. */
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    sort_jobs(job, jobs);
+    if (threads > 1) sort_jobs(job, jobs);
     struct work work;
     begin_work(&work, job, jobs, threads, workspace, bytes);
     in_threads(&work, work_on);
@@ -362,7 +363,7 @@ ATTN_API size_t attn_call_tiles_bytes(const struct kernel *kernel, const struct 
 {
     size_t bytes = 0;
     struct mask_tiles none;
-    for (int k = 0; kernel->masks && k < kernel->arrays; k++)
+    for (int k = 0; k < kernel->arrays; k++)
         if (kernel->array[k].mask) bytes = bytes_plus(bytes, describe_mask(kernel, k, problem, &none));
     return bytes;
 }
@@ -411,7 +412,6 @@ static void set_tiles(struct call *call, unsigned char *at)
 
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads)
 {
-    if (!call->kernel->masks) return 0;
     struct job job = {.call = call};
     struct work work;
     double bytes = 0;

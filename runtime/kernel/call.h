@@ -133,12 +133,12 @@ enum program_role {
     RUN_BACKWARD, /* one of the parts */
     RUN_TERMS,    /* computes the terms of prefix sums */
     RUN_CORRECT,  /* computes the corrected values of 'delta' */
-    RUN_WEIGHTS,  /* computes weights of pairs, if the call wants them */
     RUN_APPEND,   /* the same for new tokens of a state */
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
-    RUN_PREPARE   /* prepares keys for a state */
+    RUN_PREPARE,  /* prepares keys for a state */
+    RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
 };
 
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
@@ -206,9 +206,9 @@ struct target {
 enum array_origin {
     FROM_ARGUMENT,  /* an argument of entry points */
     FROM_PROBLEM,   /* a member of struct attn_problem */
+    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem */
     FROM_PARAMS,    /* a member of struct NAME_params */
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
-    FROM_ARRAY,     /* a part of another array */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
     FROM_ROW_SUMS,  /* numbers for each row that a part of backward makes for later parts: [B,H,n_q] */
     FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
@@ -270,6 +270,7 @@ struct openmp {
 
 /* A kernel, in the form that runtime/call/ reads. */
 struct kernel {
+    uint64_t layout; /* KERNEL_LAYOUT. This member is always the first one */
     const char *name;
     const struct openmp *openmp; /* NULL: calls without a team have one thread */
     const struct target *target;
@@ -292,6 +293,7 @@ struct kernel {
     uint8_t prefix[9];
     const uint8_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
+    int weighs;                   /* it has programs of RUN_WEIGHTS */
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
@@ -320,6 +322,15 @@ struct kernel {
     uint64_t fingerprint;
     int kept_arrays, given, sums;
 };
+
+/* What a kernel and the library that it calls must have in common: the sizes of the structs above, and a number that
+   changes when their meaning changes but not their sizes. */
+#define KERNEL_VERSION UINT64_C(1)
+#define KERNEL_LAYOUT \
+    ((((KERNEL_VERSION * 8191 + sizeof(struct call)) * 8191 + sizeof(struct program)) * 8191 + sizeof(struct array)) * \
+         8191 + \
+     sizeof(struct kernel))
+INLINE int fits_library(const struct kernel *kernel) { return kernel->layout == KERNEL_LAYOUT; }
 
 /* ---- what the entry points of a kernel call (runtime/call/) ---- */
 

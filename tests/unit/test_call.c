@@ -791,10 +791,42 @@ static void outputs_without_keys(void)
     end(&a);
 }
 
+/* ---- kernels of another version ---- */
+
+/* A kernel that was compiled with other headers is refused before its tables are read. */
+static void other_versions(void)
+{
+    static int32_t workspace[1024] __attribute__((aligned(64)));
+    const struct kernel kernel = {.layout = KERNEL_LAYOUT + 1};
+    const struct attn_problem p = {.batch = 1, .heads = 1, .kv_heads = 1, .n_q = 1, .n_k = 1};
+    void *const at = workspace;
+    const void *const arrays[] = {at, at, at, at};
+    CU_ASSERT(strcmp(attn_strerror(ATTN_EVERSION), "unknown error") != 0);
+    CU_ASSERT(attn_call_forward(&kernel, &p, NULL, arrays, at) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_backward(&kernel, &p, NULL, arrays, NULL, at, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_extend(&kernel, &p, NULL, arrays, at, at) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_decay_sums(&kernel, &p, NULL, at, at) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_params_init(&kernel, at, 1, at) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_init(&kernel, &p, at) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_length(&kernel, &p, at, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_truncate(&kernel, &p, at, 0, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_copy(&kernel, &p, at, 0, workspace + 16, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_keep(&kernel, &p, at, 0, NULL, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_fold(&kernel, &p, at, workspace + 16) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_state_part(&kernel, &p, at, 0, 0, &p, workspace + 16, 0) == ATTN_EVERSION);
+    CU_ASSERT(attn_call_workspace(&kernel, &p) == 0 && attn_call_backward_workspace(&kernel, &p) == 0 &&
+              attn_call_extend_workspace(&kernel, &p) == 0 && attn_call_params_size(&kernel) == 0 &&
+              attn_call_saved(&kernel, &p) == 0 && attn_call_key_sums(&kernel, &p) == 0 &&
+              attn_call_outer_sums(&kernel, &p, 0) == 0 && attn_call_state(&kernel, &p) == 0 &&
+              attn_call_page(&kernel, &p) == 0 && attn_call_state_chunk(&kernel, &p) == 0 &&
+              attn_call_chunk_sums(&kernel, &p) == 0);
+}
+
 int main(void)
 {
     static const struct unit_test tests[] = {
         {"call/choice", choice},
+        {"call/other_versions", other_versions},
         {"call/outputs_without_keys", outputs_without_keys},
         {"call/each_task_once", each_task_once},
         {"call/heads_as_queries", heads_as_queries},

@@ -508,7 +508,7 @@ static void test_error_sentences(void)
 {
     for (int error = -20; error <= 5; error++) {
         CU_ASSERT_PTR_NOT_NULL_FATAL(attn_strerror(error));
-        bool known = error <= 0 && error >= ATTN_EPAGES;
+        bool known = error <= 0 && error >= ATTN_EVERSION;
         CU_ASSERT_EQUAL(strcmp(attn_strerror(error), "unknown error") != 0, known);
     }
 }

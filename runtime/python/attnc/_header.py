@@ -31,6 +31,7 @@ _ERRORS: dict[int, tuple[type[Exception], str]] = {  # enum attn_error of attnrt
     -17: (RuntimeError, "a message between processes was not delivered"),
     -18: (ValueError, "a page's number is out of range, a page is twice in a table or gets tokens of two sequences, or the "
                       "states of this kernel cannot be in pages"),
+    -19: (RuntimeError, "the kernel was compiled with the headers of another version of libattnrt"),
 }
 
 
