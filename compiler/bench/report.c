@@ -53,36 +53,39 @@ static bool told(const struct bench_result *r)
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 24, CELL = 64 };
+/* The columns of the table: their titles, and whether they are shown. */
+#define COLUMN_ROWS(COLUMN) \
+    COLUMN(LENGTH, decode ? "position" : "length", true) \
+    COLUMN(HEADS, "heads", q->heads > 1 || q->head[0].heads > 1) \
+    COLUMN(THREADS, "threads", q->threads > 1) \
+    COLUMN(SPEC, "spec", true) \
+    COLUMN(PASS, "pass", backward) \
+    COLUMN(FORM, "form", true) \
+    COLUMN(UNIT, "unit", true) \
+    COLUMN(MEDIAN, "median", true) \
+    COLUMN(BEST, "best", true) \
+    COLUMN(SPREAD, "spread", true) \
+    COLUMN(GFLOPS, "GFLOP/s", !decode) \
+    COLUMN(SHARE, "of peak", !decode) \
+    COLUMN(EXPECTED, "of expected", !decode) \
+    COLUMN(BYTES, "bytes", !decode) \
+    COLUMN(TOKENS, "tokens", decode) \
+    COLUMN(TOKENS_A_SECOND, "tokens/s", decode) \
+    COLUMN(READ, "reads", decode) \
+    COLUMN(READ_A_SECOND, "GB/s", decode) \
+    COLUMN(OF_READING, "of memory", decode) \
+    COLUMN(STATE, "state", decode) \
+    COLUMN(WORKSPACE, "workspace", true) \
+    COLUMN(SAVED, "saved", backward) \
+    COLUMN(OVER_FORWARD, "of forward", backward) \
+    COLUMN(AGAINST, against, b->entries > 1 + backward)
+#define NUMBER(name, title, shown) name,
+enum column { COLUMN_ROWS(NUMBER) COLUMNS };
+
+enum { CELL = 64 };
 struct line {
     char cell[COLUMNS][CELL];
     const char *skipped; /* the reason why the entry was skipped, or NULL. It replaces the cells after PASS */
-};
-enum column {
-    LENGTH,
-    HEADS,
-    THREADS,
-    SPEC,
-    PASS,
-    FORM,
-    UNIT,
-    MEDIAN,
-    BEST,
-    SPREAD,
-    GFLOPS,
-    SHARE,
-    EXPECTED,
-    BYTES,
-    TOKENS,
-    TOKENS_A_SECOND,
-    READ,
-    READ_A_SECOND,
-    OF_READING,
-    STATE,
-    WORKSPACE,
-    SAVED,
-    OVER_FORWARD,
-    AGAINST
 };
 
 /* Returns (time of backward) / (time of forward), or 0 if it is unknown or the entry is not backward. */
@@ -247,30 +250,9 @@ static void print_table(const struct bench *b, struct text *out)
     const struct {
         const char *title;
         bool shown;
-    } column[COLUMNS] = {[LENGTH] = {decode ? "position" : "length", true},
-                         [HEADS] = {"heads", q->heads > 1 || q->head[0].heads > 1},
-                         [THREADS] = {"threads", q->threads > 1},
-                         [SPEC] = {"spec", true},
-                         [PASS] = {"pass", backward},
-                         [FORM] = {"form", true},
-                         [UNIT] = {"unit", true},
-                         [MEDIAN] = {"median", true},
-                         [BEST] = {"best", true},
-                         [SPREAD] = {"spread", true},
-                         [GFLOPS] = {"GFLOP/s", !decode},
-                         [SHARE] = {"of peak", !decode},
-                         [EXPECTED] = {"of expected", !decode},
-                         [BYTES] = {"bytes", !decode},
-                         [TOKENS] = {"tokens", decode},
-                         [TOKENS_A_SECOND] = {"tokens/s", decode},
-                         [READ] = {"reads", decode},
-                         [READ_A_SECOND] = {"GB/s", decode},
-                         [OF_READING] = {"of memory", decode},
-                         [STATE] = {"state", decode},
-                         [WORKSPACE] = {"workspace", true},
-                         [SAVED] = {"saved", backward},
-                         [OVER_FORWARD] = {"of forward", backward},
-                         [AGAINST] = {against, b->entries > 1 + backward}};
+    } column[COLUMNS] = {
+#define ROW(name, title, shown) {title, shown},
+        COLUMN_ROWS(ROW)};
     int lines = 0, width[COLUMNS], last = 0;
     struct line *line = calloc((size_t)(b->begun * b->entries + 1), sizeof *line);
     bool inexact = false, shaking = false;

@@ -37,28 +37,12 @@ void console_error(const struct console *c, const char *format, ...)
     va_end(arguments);
 }
 
-static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments)
-    IR_PRINTF(3, 0);
-
-static void mention_list(const struct console *c, const char *kind, const char *format, va_list arguments)
-{
-    if (c->quiet) return;
-    fprintf(stderr, *kind ? "attnc: %s: " : "attnc: ", kind);
-    print_plain_line(stderr, format, arguments);
-}
-
 void console_mention(const struct console *c, const char *kind, const char *format, ...)
 {
+    if (c->quiet) return;
     va_list arguments;
     va_start(arguments, format);
-    mention_list(c, kind, format, arguments);
-    va_end(arguments);
-}
-
-void mention(const struct options *o, const char *kind, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    mention_list(&o->console, kind, format, arguments);
+    fprintf(stderr, *kind ? "attnc: %s: " : "attnc: ", kind);
+    print_plain_line(stderr, format, arguments);
     va_end(arguments);
 }

@@ -82,7 +82,7 @@ enum status write_whole(const struct options *o, const char *path, const char *d
 void complain(const struct options *o, const char *format, ...) IR_PRINTF(2, 3);
 /* Prints `attnc: KIND: message` to standard error, or `attnc: message` for the kind "". Prints nothing with --quiet.
    A message has one line. Control characters become `?`. (console.c) */
-void mention(const struct options *o, const char *kind, const char *format, ...) IR_PRINTF(3, 4);
+#define mention(o, kind, ...) console_mention(&(o)->console, kind, __VA_ARGS__)
 /* Like complain and mention, but without struct options. */
 void console_error(const struct console *c, const char *format, ...) IR_PRINTF(2, 3);
 void console_mention(const struct console *c, const char *kind, const char *format, ...) IR_PRINTF(3, 4);

@@ -1,12 +1,7 @@
 /* Predicts the time of a schedule with the cost model. A search uses the prediction to decide which candidates to
    measure first. */
-#include "result.h"
-#include "space.h"
-#include "../cost/cost.h"
-#include "../driver/driver.h"
+#include "run.h"
 #include "../host/host.h"
-#include "../schedule/schedule.h"
-#include "../target/target.h"
 
 #include <math.h>
 

@@ -1,11 +1,5 @@
 /* The options of attnc tune. */
-#include "options.h"
-#include "result.h"
-#include "space.h"
-#include "../driver/driver.h"
-#include "../schedule/schedule.h"
-#include "../spec/spec.h"
-#include "../support/support.h"
+#include "tuning.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
 /* Reports the progress of a search, and writes the schedules that it found to SPEC.tuned.yaml. */
-#include "trial.h"
 #include "tuning.h"
 #include "../../runtime/attnrt.h"
 

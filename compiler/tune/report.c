@@ -1,9 +1,7 @@
 /* The outputs of attnc tune about runs: JSON, and the HTML page of --report.
    - The page contains the same JSON, from which report.js draws tables and charts.
    - The page loads no other file. Equal runs give equal bytes. */
-#include "report.h"
-#include "result.h"
-#include "space.h"
+#include "run.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,8 +1,5 @@
 /* Statistics of samples: medians and confidence intervals of medians. */
-#include "report.h"
-#include "result.h"
-#include "space.h"
-#include "../support/support.h"
+#include "run.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,9 +6,7 @@
    - A point is "seen" if it has a result or is the default point. */
 #include "search.h"
 #include "pool.h"
-#include "result.h"
-#include "space.h"
-#include "../schedule/schedule.h"
+#include "run.h"
 
 #include <math.h>
 #include <stdlib.h>

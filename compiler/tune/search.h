@@ -2,8 +2,7 @@
 #ifndef ATTNC_TUNE_SEARCH_H
 #define ATTNC_TUNE_SEARCH_H
 
-#include "result.h"
-#include "space.h"
+#include "run.h"
 
 struct search_request {
     const struct tune_space *space; /* must not change before search_close */

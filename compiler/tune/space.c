@@ -1,8 +1,6 @@
 /* The space of schedules of one spec, and its points. */
-#include "space.h"
+#include "run.h"
 #include "tuned_text.h"
-#include "../driver/driver.h"
-#include "../schedule/schedule.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -1,12 +1,6 @@
 /* Runs one trial. A child process compiles a candidate schedule, checks its output, and times it. The parent
    enforces the time limit. Only children use OpenMP, because a process with threads must not fork. */
-#include "result.h"
-#include "space.h"
-#include "trial.h"
-#include "tuned_text.h"
-#include "../driver/driver.h"
-#include "../host/host.h"
-#include "../support/support.h"
+#include "tuning.h"
 #include "../../runtime/attnrt.h"
 
 #include <errno.h>

@@ -1,17 +1,10 @@
 /* attnc tune: searches the schedules of a spec, and writes the best ones to SPEC.tuned.yaml.
    - A point is one schedule. A trial measures one point.
    - The leader is the fastest point so far. It is measured again, because its samples may have been lucky. */
-#include "report.h"
+#include "tuning.h"
 #include "search.h"
 #include "tune.h"
-#include "tuning.h"
-#include "../cost/cost.h"
-#include "../driver/driver.h"
-#include "../host/host.h"
-#include "../spec/spec.h"
-#include "../support/support.h"
 #include "../variant/variant.h"
-#include "../target/target.h"
 #include "../../runtime/attnrt.h"
 
 #include <math.h>

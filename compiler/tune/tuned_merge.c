@@ -3,10 +3,6 @@
      at the geometric mean of this length and the previous entry's length.
    - An entry without this comment was written by hand. It keeps its `from`. */
 #include "tuned_text.h"
-#include "../driver/driver.h"
-#include "../schedule/schedule.h"
-#include "../spec/spec.h"
-#include "../support/support.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,7 @@
 /* Replaces or inserts the `schedule:` in the text of a spec. The rest of the text stays as its author wrote it. The
    YAML parser gives the position of the key and the end of its value. */
-#include "space.h"
+#include "run.h"
 #include "tuned_text.h"
-#include "../driver/driver.h"
-#include "../spec/spec.h"
 
 #include <string.h>
 #include <yaml.h>

@@ -3,10 +3,7 @@
 #ifndef ATTNC_TUNE_TUNED_TEXT_H
 #define ATTNC_TUNE_TUNED_TEXT_H
 
-#include "space.h"
-#include "../schedule/schedule.h"
-#include "../spec/spec.h"
-#include "../support/support.h"
+#include "run.h"
 
 /* An entry of `schedule:`. Kernels use it for `from` keys and more, up to the next entry. */
 struct tuned_entry {

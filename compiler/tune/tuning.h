@@ -1,20 +1,83 @@
-/* A running search. tune.c searches; outcome.c reports and writes the results. */
+/* A running search. options.c reads the command line, trial.c measures one schedule, tune.c searches, and outcome.c
+   reports and writes the results. */
 #ifndef ATTNC_TUNE_TUNING_H
 #define ATTNC_TUNE_TUNING_H
 
-#include "options.h"
-#include "report.h"
-#include "result.h"
-#include "space.h"
-#include "trial.h"
+#include "run.h"
 #include "tuned_text.h"
-#include "../driver/driver.h"
 #include "../host/host.h"
-#include "../support/support.h"
-#include "../target/target.h"
 
-#include <stdbool.h>
-#include <stdint.h>
+/* ---- the command line (options.c) ---- */
+
+struct tune_request {
+    int shapes;
+    /* Sorted by length. 0 threads means OpenMP's default. */
+    struct tune_shape shape[MAX_SHAPES];
+    /* Seconds. `time` is for the whole search, and `limit` is for one trial. */
+    double time, limit;
+    int64_t trials, samples, document;
+    uint64_t seed;
+};
+/* Reads the options of attnc tune into *r. On failure, prints a message and returns false. */
+bool tune_request_read(const struct options *o, struct tune_request *r);
+/* Removes knobs that --knobs does not name from the space. On failure, prints a message and returns false. */
+bool tune_knobs(const struct options *o, struct tune_space *space);
+
+/* ---- trials (trial.c): a child process with a time limit measures a candidate, which may crash, hang or compute wrong
+   results ---- */
+
+struct trial_request {
+    const struct options *o; /* the options of the command, such as targets and --set */
+    const char *file;
+    const struct tune_space *space;
+    const struct tune_point *point;
+    /* The knobs of the other direction, forward or backward. NULL means their defaults. */
+    const struct tuned_entry *base;
+    const struct tune_shape *shape;
+    uint64_t seed;
+    int64_t document;
+    int samples;
+    double limit; /* seconds for the whole trial */
+    /* Called with the hash of the candidate's C code. If it returns true, the trial ends without a result. May be
+       NULL. */
+    bool (*known)(void *user, const char *code);
+    void *user;
+};
+enum trial_end {
+    TRIAL_DONE,
+    TRIAL_KNOWN,      /* `known` returned true; the result has only the hash */
+    TRIAL_INTERRUPTED /* a signal arrived (trial_interrupted); there is no result */
+};
+/* Returns a copy of `o` with one schedule for all lengths. `point` sets the knobs of forward, or of backward if
+   `backward` is true. `base` sets the knobs of the other direction. If it is NULL, these have their defaults. */
+struct options point_options(struct arena *arena, const struct options *o, const struct tune_space *space,
+                             const struct tune_point *point, bool backward, const struct tuned_entry *base);
+/* Compiles the candidate and the default schedule, compares their outputs at two lengths, and times them alternately.
+   - A candidate that is much slower gets fewer samples.
+   - If both have the same C code, each sample is measured once and used for both.
+   - result->sample is in the arena. */
+enum trial_end trial_run(const struct trial_request *request, struct arena *arena, struct tune_result *result);
+
+/* Returns true if no more samples are needed. That is so if the result has `wanted` samples, if the candidate
+   failed, or if it is much slower than the default. */
+bool trial_enough(const struct tune_result *result, int wanted);
+
+struct machine_speed {
+    /* `peak` is in FLOPs per second. `bandwidth` is in bytes per second. */
+    double peak, bandwidth;
+    int threads; /* the number of threads that were used */
+};
+/* Measures this machine's peak for the dtype in a child process. If `memory` is true, also measures the bandwidth.
+   If `threads` is 0, uses OpenMP's default. Returns false if a signal arrives. On failure, prints a message and
+   returns false. */
+bool trial_machine(const struct options *o, enum dtype dtype, int threads, bool memory, struct machine_speed *speed);
+
+/* After trial_guard, SIGINT, SIGTERM and SIGHUP end only the running trial. trial_interrupted returns the last such
+   signal, or 0. */
+void trial_guard(void);
+int trial_interrupted(void);
+
+/* ---- the search ---- */
 
 struct tuning {
     const struct options *o;

@@ -26,16 +26,6 @@ static json_t *shape(const struct unit *p, const struct kernel_array *a)
     return list;
 }
 
-static json_t *array_item(const struct unit *p, const struct kernel_array *a)
-{
-    return json_pack("{s:s, s:s, s:o}", "name", a->name, "dtype", dtype_name(a->dtype), "shape", shape(p, a));
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text ? json_string(text) : json_null();
-}
-
 /* Lists the arrays that an entry point accesses in this way, without parameters. The list of backward leaves out the
    arrays of forward. */
 static json_t *arguments(const struct unit *p, enum entry entry, enum array_access access)
@@ -45,7 +35,8 @@ static json_t *arguments(const struct unit *p, enum entry entry, enum array_acce
         const struct kernel_array *const a = &p->kernel.arrays->array[k];
         const bool before = entry == ENTRY_BACKWARD && access == ACCESS_READ && a->access[ENTRY_FORWARD] != ACCESS_NONE;
         if (a->place != PLACE_PARAMS && a->place != PLACE_WITHIN && a->access[entry] == access && !before)
-            json_array_append_new(list, array_item(p, a));
+            json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "name", a->name, "dtype", dtype_name(a->dtype),
+                                                  "shape", shape(p, a)));
     }
     return list;
 }
@@ -56,15 +47,12 @@ static json_t *parameters(const struct unit *p)
     for (int k = 0; k < p->kernel.arrays->count; k++) {
         const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS) continue;
-        json_t *item = array_item(p, a);
-        json_object_set_new(item, "member", json_string(a->member));
-        json_object_set_new(item, "keyword", json_string(view_python_argument(p, a)));
-        json_object_set_new(item, "strides", json_boolean(a->strided));
-        json_object_set_new(item, "from_seed",
-                            text_or_null(a->origin == ORIGIN_LEARNED ? NULL : origin_name(a->origin)));
-        json_object_set_new(item, "initial",
-                            text_or_null(a->learned && a->initial != INITIAL_GIVEN ? initial_name(a->initial) : NULL));
-        json_array_append_new(list, item);
+        const bool initial = a->learned && a->initial != INITIAL_GIVEN;
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:s, s:s, s:b, s:s?, s:s?}", "name", a->name, "dtype",
+                                              dtype_name(a->dtype), "shape", shape(p, a), "member", a->member,
+                                              "keyword", view_python_argument(p, a), "strides", (int)a->strided,
+                                              "from_seed", a->origin == ORIGIN_LEARNED ? NULL : origin_name(a->origin),
+                                              "initial", initial ? initial_name(a->initial) : NULL));
     }
     return list;
 }
@@ -84,18 +72,14 @@ static json_t *arrays(const struct unit *p)
         if ((a->access[ENTRY_FORWARD] == ACCESS_NONE && !p->kernel.of[STEP_BACKWARD].count) ||
             a->place == PLACE_WITHIN || a->place == PLACE_WORKSPACE)
             continue;
-        json_t *item = array_item(p, a);
-        json_object_set_new(item, "member", json_string(a->member));
-        json_object_set_new(item, "place", json_string(place[a->place]));
-        json_object_set_new(item, "role", json_string(array_role_name(a->role)));
-        json_object_set_new(item, "learned", json_boolean(a->learned));
-        json_object_set_new(item, "rows", json_boolean(a->rows));
-        json_object_set_new(item, "forward", text_or_null(access[a->access[ENTRY_FORWARD]]));
-        json_object_set_new(item, "backward",
-                            text_or_null(p->kernel.of[STEP_BACKWARD].count ? access[a->access[ENTRY_BACKWARD]] : NULL));
-        json_object_set_new(item, "gradient_of",
-                            text_or_null(a->gradient_of < 0 ? NULL : p->kernel.arrays->array[a->gradient_of].name));
-        json_array_append_new(list, item);
+        const bool backward = p->kernel.of[STEP_BACKWARD].count;
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:b, s:s?, s:s?, s:s?}", "name", a->name, "dtype",
+                      dtype_name(a->dtype), "shape", shape(p, a), "member", a->member, "place", place[a->place], "role",
+                      array_role_name(a->role), "learned", (int)a->learned, "rows", (int)a->rows, "forward",
+                      access[a->access[ENTRY_FORWARD]], "backward", backward ? access[a->access[ENTRY_BACKWARD]] : NULL,
+                      "gradient_of", a->gradient_of < 0 ? NULL : p->kernel.arrays->array[a->gradient_of].name));
     }
     return list;
 }

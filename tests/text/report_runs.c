@@ -1,9 +1,7 @@
-/* Prints a page of tune_report for tests/text/report.py. usage: report_runs NAME. NAME selects a fixed list of trials or
-   a simulated search. */
+/* Prints a page of tune_report for tests/text/report.py. usage: report_runs NAME. NAME selects a fixed list of trials
+   or a simulated search. */
 #include "compiler/support/support.h"
-#include "compiler/tune/report.h"
-#include "compiler/tune/result.h"
-#include "compiler/tune/space.h"
+#include "compiler/tune/run.h"
 
 #include <math.h>
 #include <string.h>

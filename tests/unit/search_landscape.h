@@ -4,9 +4,8 @@
 #define ATTNC_TESTS_SEARCH_LANDSCAPE_H
 
 #include "compiler/support/support.h"
-#include "compiler/tune/result.h"
+#include "compiler/tune/run.h"
 #include "compiler/tune/search.h"
-#include "compiler/tune/space.h"
 #include "runtime/attnrt.h"
 
 #include <math.h>

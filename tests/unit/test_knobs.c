@@ -4,7 +4,7 @@
 #include "compiler/schedule/schedule.h"
 #include "compiler/support/support.h"
 #include "compiler/target/target.h"
-#include "compiler/tune/space.h"
+#include "compiler/tune/run.h"
 #include "compiler/tune/tuned_text.h"
 #include "suite.h"
 

@@ -1,5 +1,5 @@
 /* Tests the statistics of tuning results (compiler/tune/result.c). */
-#include "compiler/tune/report.h"
+#include "compiler/tune/run.h"
 #include "tests/unit/suite.h"
 
 #include <math.h>
