@@ -14,7 +14,6 @@ static long long place_of(const struct emitter *x, int array)
 void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, struct text *out)
 {
     const struct loops *const l = x->l;
-    struct template_names t = {.arena = x->m->arena};
     const char *copies = "";
     for (int a = 0; a < l->arrays; a++) {
         if (!emit_outer_state(x, a)) continue;
@@ -25,9 +24,10 @@ void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, s
                               copies, *copies ? "\n" : "", takes ? own : place_of(x, a), takes ? place_of(x, a) : own,
                               bytes);
     }
-    template_set(&t, "COPIES", copies);
-    template_set_number(&t, "OUTER_BYTES", place_of(x, l->arrays));
-    task_piece(&t, piece, out);
+    task_piece(
+        piece,
+        (const struct piece_word[]){{"COPIES", .text = copies}, {"OUTER_BYTES", .number = place_of(x, l->arrays)}, {0}},
+        out);
 }
 
 /* ---- states that a thread carries ---- */

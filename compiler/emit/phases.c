@@ -17,6 +17,8 @@ struct phase {
     bool of_chunks;
 };
 
+static const struct piece_word no_words[] = {{0}};
+
 /* Prints the function of a phase for the loop `loop` of a head, with the comment `says`. */
 static struct phase phase(struct emitter *x, const struct chain *heads, const struct stmt *loop, const char *name,
                           const char *says, struct text *out)
@@ -57,14 +59,6 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
     return (struct phase){function_name, of_chunks ? NULL : chain_iterations(x, &iterations), of_chunks};
 }
 
-static struct template_names names_of(const struct emitter *x, const struct phase *p)
-{
-    struct template_names t = {.arena = x->m->arena};
-    template_set(&t, "PHASE", p->function);
-    template_set(&t, "ITERATIONS", p->of_chunks ? "" : p->iterations);
-    return t;
-}
-
 /* Returns `word` for the first phase, and word_2, word_3, … for later phases. */
 static const char *numbered(const struct emitter *x, const char *word, int before)
 {
@@ -73,32 +67,41 @@ static const char *numbered(const struct emitter *x, const char *word, int befor
 
 /* Prints the run of a phase whose iterations all threads share. If the next phase is divided differently, the
    threads synchronise afterwards. */
-static void share_phase(const struct emitter *x, const struct phase *p, bool synchronise, struct text *lead)
+static void share_phase(const struct phase *p, bool synchronise, struct text *lead)
 {
-    struct template_names t = names_of(x, p);
-    template_set(&t, "FIRST", p->of_chunks ? "share->chunk0 + share->number" : "share->number");
-    template_set(&t, "END", p->of_chunks ? "share->chunk1" : p->iterations);
-    template_set_number(&t, "SYNCHRONISES", synchronise);
-    task_piece(&t, "SHARED", lead);
+    task_piece(
+        "SHARED",
+        (const struct piece_word[]){{"PHASE", .text = p->function},
+                                    {"FIRST", .text = p->of_chunks ? "share->chunk0 + share->number" : "share->number"},
+                                    {"END", .text = p->of_chunks ? "share->chunk1" : p->iterations},
+                                    {"SYNCHRONISES", .number = synchronise},
+                                    {0}},
+        lead);
 }
 
 /* Prints the run of a phase on a thread's segment. A fold goes through groups of elements. It waits until the
    previous segment has folded the group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
-    struct template_names t = names_of(x, p);
-    template_set_number(&t, "GROUPS", groups);
-    template_set(&t, "GROUP", first_group ? arena_printf(x->m->arena, "%d + group", first_group) : "group");
-    task_piece(&t, p->of_chunks ? "OWN_CHUNKS" : "FOLD", lead);
+    const char *const group = first_group ? arena_printf(x->m->arena, "%d + group", first_group) : "group";
+    task_piece(p->of_chunks ? "OWN_CHUNKS" : "FOLD",
+               (const struct piece_word[]){{"PHASE", .text = p->function},
+                                           {"ITERATIONS", .text = p->iterations},
+                                           {"GROUPS", .number = groups},
+                                           {"GROUP", .text = group},
+                                           {0}},
+               lead);
 }
 
 /* Like segment_phase for the phase that sums chunks. The caller may store these sums between two calls. */
 static void stored_phase(struct emitter *x, const struct phase *p, struct text *lead)
 {
-    struct template_names t = names_of(x, p);
-    template_set_number(&t, "CHUNK", x->c->state.chunk);
-    template_set_number(&t, "SLOT", x->l->slot);
-    task_piece(&t, "STORED_CHUNKS", lead);
+    task_piece("STORED_CHUNKS",
+               (const struct piece_word[]){{"PHASE", .text = p->function},
+                                           {"CHUNK", .number = x->c->state.chunk},
+                                           {"SLOT", .number = x->l->slot},
+                                           {0}},
+               lead);
 }
 
 /* Prints the code for a call that completes no chunk. Its queries read the caller's state in place. */
@@ -106,14 +109,21 @@ static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
     struct arena *const arena = x->m->arena;
     const struct compilation *const few = x->c->state.few_tokens;
-    struct template_names t = {.arena = arena};
-    template_set(&t, "PHASE", emit_function(x->c, arena_printf(arena, "%s_%s", emit_form(x->c), lanes)));
-    template_set_number(&t, "FEW", few != NULL);
-    if (few) template_set(&t, "FEW_PHASE", emit_function(few, arena_printf(arena, "%s_%s", emit_form(few), lanes)));
-    template_set_number(&t, "MAX_FEW", FEW_TOKENS);
-    template_set_number(&t, "CHUNK", x->c->state.chunk);
-    template_set(&t, "KEPT", task_kept(x, "kept"));
-    task_piece(&t, "KEPT_STATE", lead);
+    const struct piece_word words[] = {
+        {"PHASE", .text = emit_function(x->c, arena_printf(arena, "%s_%s", emit_form(x->c), lanes))},
+        {"FEW", .number = few != NULL},
+        {"FEW_PHASE", .text = few ? emit_function(few, arena_printf(arena, "%s_%s", emit_form(few), lanes)) : ""},
+        {"MAX_FEW", .number = FEW_TOKENS},
+        {"CHUNK", .number = x->c->state.chunk},
+        {"KEPT", .text = task_kept(x, "kept")},
+        {0}};
+    task_piece("KEPT_STATE", words, lead);
+}
+
+/* Prints a piece around the lines. */
+static void print_around(const struct emitter *x, const char *piece, const struct text *lines, struct text *lead)
+{
+    task_piece(piece, (const struct piece_word[]){{"BODY", .text = task_indented(x->m->arena, lines, 4)}, {0}}, lead);
 }
 
 /* Prints the phase of queries for calls with few tokens. It has short tiles. */
@@ -125,24 +135,15 @@ static void phase_of_few(struct emitter *x, const struct chain *heads, const str
     phase(x, heads, queries, lanes, "Like the same function for more queries, but with a short tile.", out);
 }
 
-/* Returns the template names that all loops over chunks use. */
-static struct template_names names_of_chunks(const struct emitter *x, const struct stmt *window, struct text *body,
-                                             int deeper)
-{
-    struct arena *const arena = x->m->arena;
-    struct template_names t = {.arena = arena};
-    template_set(&t, "CHUNKS", emit_size(x->m, window->axis));
-    template_set_number(&t, "CHUNK", x->m->axis[window->axis].extent);
-    template_set(&t, "BODY", task_indented(arena, body, deeper));
-    return t;
-}
-
 /* Prints the loop over segments. Thread t takes segments t, t + threads, … One thread does all work for a chunk, so
    the chunk's slot stays in the cache. */
 static void print_segments(const struct emitter *x, const struct stmt *window, struct text *body, struct text *lead)
 {
-    const struct template_names t = names_of_chunks(x, window, body, 0);
-    task_piece(&t, "SEGMENTS", lead);
+    task_piece("SEGMENTS",
+               (const struct piece_word[]){{"CHUNKS", .text = emit_size(x->m, window->axis)},
+                                           {"BODY", .text = task_indented(x->m->arena, body, 0)},
+                                           {0}},
+               lead);
 }
 
 /* Prints the loop over windows of chunks, for states that drop keys. All threads sum the chunks of a window, fold
@@ -150,14 +151,19 @@ static void print_segments(const struct emitter *x, const struct stmt *window, s
 static void print_windows(const struct emitter *x, const struct stmt *window, const char *first, struct text *body,
                           struct text *lead)
 {
-    struct template_names t = names_of_chunks(x, window, body, 4);
-    template_set(&t, "FIRST", first);
-    template_set(&t, "CHUNK_BEGIN", arena_printf(x->m->arena, "%s0", x->m->axis[window->axis].name));
-    template_set_number(&t, "SLOT", x->l->slot);
-    template_set_number(&t, "READ_FIRST", x->c->state.read_first);
-    template_set_number(&t, "READ_BACK", x->c->state.read_back);
-    template_set(&t, "FIRST_QUERY", x->c->state.chunk > 0 ? "call->length" : "call->p.n_k - call->p.n_q");
-    task_piece(&t, "WINDOWS", lead);
+    const struct axis *const chunks = &x->m->axis[window->axis];
+    const struct piece_word words[] = {
+        {"CHUNKS", .text = emit_size(x->m, window->axis)},
+        {"CHUNK", .number = chunks->extent},
+        {"BODY", .text = task_indented(x->m->arena, body, 4)},
+        {"FIRST", .text = first},
+        {"CHUNK_BEGIN", .text = arena_printf(x->m->arena, "%s0", chunks->name)},
+        {"SLOT", .number = x->l->slot},
+        {"READ_FIRST", .number = x->c->state.read_first},
+        {"READ_BACK", .number = x->c->state.read_back},
+        {"FIRST_QUERY", .text = x->c->state.chunk > 0 ? "call->length" : "call->p.n_k - call->p.n_q"},
+        {0}};
+    task_piece("WINDOWS", words, lead);
 }
 
 /* Prints the loop over chunks that runs if one thread has the whole head. */
@@ -173,16 +179,20 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
     for (const struct stmt *s = x->c->one_thread.folds; s; s = s->next, fold++) {
         const struct phase p = phase(x, heads, s, numbered(x, "fold_alone", fold),
                                      "Adds to the carried state the sums that no product computes.", out);
-        const struct template_names t = names_of(x, &p);
-        task_piece(&t, "FOLD_OF_ONE_THREAD", folds);
+        task_piece(
+            "FOLD_OF_ONE_THREAD",
+            (const struct piece_word[]){{"PHASE", .text = p.function}, {"ITERATIONS", .text = p.iterations}, {0}},
+            folds);
     }
-    struct template_names t = names_of_chunks(x, window, segments, 4);
-    template_set(&t, "PHASE", queries->function);
-    template_set(&t, "KEYS_PHASE", keys.function);
-    template_set(&t, "FOLDS", task_indented(t.arena, folds, 0));
-    template_set_number(&t, "STORES", x->l->kept && x->stores_chunks);
-    template_set_number(&t, "OUTER", x->outer);
-    task_piece(&t, "ONE_THREAD", lead);
+    const struct piece_word words[] = {{"CHUNKS", .text = emit_size(x->m, window->axis)},
+                                       {"BODY", .text = task_indented(x->m->arena, segments, 4)},
+                                       {"PHASE", .text = queries->function},
+                                       {"KEYS_PHASE", .text = keys.function},
+                                       {"FOLDS", .text = task_indented(x->m->arena, folds, 0)},
+                                       {"STORES", .number = x->l->kept && x->stores_chunks},
+                                       {"OUTER", .number = x->outer},
+                                       {0}};
+    task_piece("ONE_THREAD", words, lead);
     text_free(folds);
 }
 
@@ -244,7 +254,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             out);
         sums &= first_of_all || !of_chunks;
         if (skips)
-            share_phase(x, &p, next->axis != t->axis, body);
+            share_phase(&p, next->axis != t->axis, body);
         else if (first_of_all && stores)
             stored_phase(x, &p, body);
         else
@@ -255,11 +265,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     }
     const bool whole = x->outer && emit_reads_whole(x->l);
     struct text *const own_tokens = whole ? task_text(x) : lead;
-    if (x->outer && !whole) {
-        struct template_names t = {.arena = arena};
-        template_set(&t, "BODY", task_indented(arena, results, 4));
-        task_piece(&t, "UNLESS_ONLY_SUMS", body);
-    }
+    if (x->outer && !whole) print_around(x, "UNLESS_ONLY_SUMS", results, body);
     if (x->outer) emit_outer_copies(x, true, "TAKE_OUTER", lead);
     if (x->c->state.slot_is_kept) read_kept(x, lanes, lead);
     text_add(chunks->body, "%s", body->data);
@@ -276,9 +282,7 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
     }
     text_add(own_tokens, "    synchronise(share);\n");
     if (whole) {
-        struct template_names t = {.arena = arena};
-        template_set(&t, "BODY", task_indented(arena, own_tokens, 4));
-        task_piece(&t, "UNLESS_SUMMED", lead);
+        print_around(x, "UNLESS_SUMMED", own_tokens, lead);
         text_free(own_tokens);
     }
     if (x->outer) emit_outer_copies(x, false, "GIVE_OUTER", lead);
@@ -294,12 +298,10 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
 {
     struct text *const body = task_text(x);
     const struct phase p = phase(x, heads, s, name, says, out);
-    share_phase(x, &p, !s->next || s->next->axis != s->axis, body);
-    if (only_first) {
-        struct template_names t = {.arena = x->m->arena};
-        template_set(&t, "BODY", task_indented(x->m->arena, body, 4));
-        task_piece(&t, "BEGIN_KEPT", lead);
-    } else
+    share_phase(&p, !s->next || s->next->axis != s->axis, body);
+    if (only_first)
+        print_around(x, "BEGIN_KEPT", body, lead);
+    else
         text_append(lead, body->data, body->length);
     text_free(body);
 }
@@ -314,19 +316,23 @@ static void head_function(struct emitter *x, const struct chain *heads, const ch
                   out);
 }
 
-/* Prints the function that copies the rows of queries in `common` between tiles and memory. */
-static void print_moves(struct emitter *x, const struct common_keys *common, struct template_names *t, struct text *out)
+/* Prints the function `name` that copies the rows of queries in `common` between tiles and memory. */
+static void print_moves(struct emitter *x, const struct common_keys *common, const char *name, struct text *out)
 {
     struct text body = {0};
     int64_t offset = 0;
     for (int k = 0; k < common->tiles; offset += common->bytes[k++])
-        text_add(&body, "%s        move_bytes(row + %lld, share->shared + %lld + r * %lld, %lld, back);", k ? "\n" : "",
+        text_add(&body, "        move_bytes(row + %lld, share->shared + %lld + r * %lld, %lld, back);\n",
                  (long long)offset, (long long)x->l->array[common->tile[k]].offset, (long long)common->bytes[k],
                  (long long)common->bytes[k]);
-    template_set_number(t, "ROW", common->row);
-    template_set_text(t, "BODY", &body);
+    task_piece("MOVE",
+               (const struct piece_word[]){{"MOVE", .text = name},
+                                           {"KIND", .text = "TARGET APART"},
+                                           {"ROW", .number = common->row},
+                                           {"BODY", .text = task_indented(x->m->arena, &body, 0)},
+                                           {0}},
+               out);
     text_free(&body);
-    task_piece(t, "MOVE", out);
 }
 
 /* Prints the function that gives the range of keys that all rows of a sequence see, and the function that sums a
@@ -336,22 +342,22 @@ static const char *print_range(struct emitter *x, const struct chain *heads, con
 {
     struct arena *const arena = x->m->arena;
     struct text *const range = task_text(x), *const earlier = task_text(x);
-    struct template_names t = {.arena = arena};
     const char *const name = emit_function(x->c, arena_printf(arena, "%s_earlier", emit_form(x->c)));
-    template_set(&t, "FROM", common->from ? emit_integer_text(x, common->from, false) : "0");
-    template_set(&t, "TO", common->to ? emit_integer_text(x, common->to, false) : "INT64_MAX");
-    template_set(&t, "FIRST", chunks->first);
-    template_set_text(&t, "BODY", chunks->body);
-    task_piece(&t, "COMMON_RANGE", range);
-    task_piece(&t, "RANGE_OF_SEQUENCE", out);
+    const struct piece_word words[] = {{"FROM", .text = common->from ? emit_integer(x, common->from) : "0"},
+                                       {"TO", .text = common->to ? emit_integer(x, common->to) : "INT64_MAX"},
+                                       {"FIRST", .text = chunks->first},
+                                       {"BODY", .text = task_indented(arena, chunks->body, 0)},
+                                       {0}};
+    task_piece("COMMON_RANGE", words, range);
+    task_piece("RANGE_OF_SEQUENCE", words, out);
     x->out = range;
     task_function(x, heads, NULL,
                   arena_printf(arena, "%s(const struct call *call, int64_t task, int64_t *range)",
                                emit_function(x->c, arena_printf(arena, "%s_range", emit_form(x->c)))),
                   out);
     text_add(out, "\n");
-    task_piece(&t, "EARLIER_CHUNKS", earlier);
-    task_piece(&t, "EARLIER", out);
+    task_piece("EARLIER_CHUNKS", words, earlier);
+    task_piece("EARLIER", words, out);
     x->out = earlier;
     task_function(
         x, heads, NULL,
@@ -369,34 +375,32 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
 {
     struct arena *const arena = x->m->arena;
     struct common_keys common;
-    struct template_names t = {.arena = arena}, of_chunks = {.arena = arena};
     const char *const form = emit_form(x->c), *const name = emit_function(x->c, arena_printf(arena, "%s_first", form)),
                       *const move = emit_function(x->c, arena_printf(arena, "%s_move", form));
     if (!common_keys_of(x->l, &common)) return;
-    task_piece(&t, "FIRST", out);
+    task_piece("FIRST", no_words, out);
     x->out = first;
     head_function(x, heads, name, out);
     text_add(out, "\n");
-    template_set(&t, "FIRST", name);
-    template_set(&t, "MOVE", move);
-    template_set(&t, "KIND", "TARGET APART");
-    print_moves(x, &common, &t, out);
-    template_set(&of_chunks, "FIRST", name);
-    template_set(&of_chunks, "MOVE", move);
-    template_set_number(&of_chunks, "RANGE", common.keys != NULL);
-    if (common.keys) template_set(&of_chunks, "EARLIER", print_range(x, heads, &common, chunks, out));
+    print_moves(x, &common, move, out);
     struct text *const body = task_text(x);
-    template_set(&of_chunks, "CHUNKS", emit_size(x->m, window_in(heads->body)->axis));
-    template_set_text(&of_chunks, "BODY", chunks->common);
-    task_piece(&of_chunks, "COMMON_CHUNKS", body);
-    task_piece(&of_chunks, "COMMON", out);
+    const struct piece_word words[] = {
+        {"FIRST", .text = name},
+        {"MOVE", .text = move},
+        {"RANGE", .number = common.keys != NULL},
+        {"EARLIER", .text = common.keys ? print_range(x, heads, &common, chunks, out) : ""},
+        {"CHUNKS", .text = emit_size(x->m, window_in(heads->body)->axis)},
+        {"BODY", .text = task_indented(arena, chunks->common, 0)},
+        {0}};
+    task_piece("COMMON_CHUNKS", words, body);
+    task_piece("COMMON", words, out);
     x->out = body;
     head_function(x, heads, emit_function(x->c, arena_printf(arena, "%s_common", form)), out);
     text_add(out, "\n");
     text_free(body);
     text_free(first);
     *first = (struct text){0};
-    task_piece(&t, "FIRST_OR_COMMON", first);
+    task_piece("FIRST_OR_COMMON", words, first);
 }
 
 /* Prints all phases of a head, and the head function. */
@@ -406,7 +410,6 @@ static void phases(struct emitter *x, struct text *out)
     struct chunks chunks = {NULL, task_text(x), task_text(x)};
     struct chain heads = chain_of(x->l->body);
     struct arena *const arena = x->m->arena;
-    const struct template_names no_names = {.arena = arena};
     const bool after = emit_sums_queries(x->l);
     const char *const lanes = after ? "keys" : "queries";
     bool windows = false;
@@ -433,7 +436,7 @@ static void phases(struct emitter *x, struct text *out)
     }
     if (x->c->state.common) print_common(x, &heads, first, &chunks, out);
     text_append(first, lead->data, lead->length);
-    task_piece(&no_names, "HEAD", out);
+    task_piece("HEAD", no_words, out);
     x->out = first;
     head_function(x, &heads, emit_function(x->c, emit_form(x->c)), out);
     text_free(lead);
@@ -468,16 +471,16 @@ void emit_tasks(struct emitter *x, struct text *out)
     emit_statements(x, heads.body);
     emit_give_outer(x);
     x->result = NULL;
-    struct template_names t = {.arena = x->m->arena};
-    template_set(
-        &t, "WHAT",
-        program_adds_totals(&x->c->program)     ? "the totals of the partial sums that the slices of rows have stored"
-        : program_folds_states(&x->c->program)  ? "adds the sums of one head to those of another state"
-        : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
-        : emit_units_of(x->l, program_is_backward(&x->c->program)) ? "one slice of the rows of all batches and heads"
-        : emit_tasks_of_keys(x->l)                                 ? "one tile of keys of one head"
-                                                                   : "one tile of queries of one head");
-    task_piece(&t, "TASK", out);
+    const char *const what = program_adds_totals(&x->c->program)
+                                 ? "the totals of the partial sums that the slices of rows have stored"
+                             : program_folds_states(&x->c->program)
+                                 ? "adds the sums of one head to those of another state"
+                             : program_prepares_keys(&x->c->program) ? "prepares a tile of keys of one head for a state"
+                             : emit_units_of(x->l, program_is_backward(&x->c->program))
+                                 ? "one slice of the rows of all batches and heads"
+                             : emit_tasks_of_keys(x->l) ? "one tile of keys of one head"
+                                                        : "one tile of queries of one head";
+    task_piece("TASK", (const struct piece_word[]){{"WHAT", .text = what}, {0}}, out);
     task_function(x, &heads, NULL,
                   arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
                                emit_function(x->c, emit_form(x->c))),

@@ -4,8 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-extern const char kernel_task[]; /* the text of emit/embedded/task.c */
-
 /* Returns whether the C contains `word` as an identifier that is not the name of a member. */
 static bool has_word(const char *text, const char *word)
 {
@@ -34,44 +32,6 @@ static const char *without_comments(struct arena *arena, const char *c)
 struct text *task_text(const struct emitter *x)
 {
     return arena_alloc(x->m->arena, sizeof(struct text));
-}
-
-void task_piece(const struct template_names *names, const char *piece, struct text *out)
-{
-    static const char *const pieces[] = {"TILE_OF_RESIDUE",
-                                         "TILE_IN_ORDER",
-                                         "TILE_FROM_LAST",
-                                         "RANGE",
-                                         "BY_HEADS",
-                                         "TASK",
-                                         "HEAD",
-                                         "SHARED",
-                                         "BEGIN_KEPT",
-                                         "OWN_CHUNKS",
-                                         "STORED_CHUNKS",
-                                         "FOLD",
-                                         "KEPT_STATE",
-                                         "TAKE_OUTER",
-                                         "UNLESS_ONLY_SUMS",
-                                         "UNLESS_SUMMED",
-                                         "GIVE_OUTER",
-                                         "WINDOWS",
-                                         "SEGMENTS",
-                                         "FOLD_OF_ONE_THREAD",
-                                         "ONE_THREAD",
-                                         "FIRST",
-                                         "FIRST_OR_COMMON",
-                                         "MOVE",
-                                         "COMMON",
-                                         "COMMON_CHUNKS",
-                                         "RANGE_OF_SEQUENCE",
-                                         "COMMON_RANGE",
-                                         "EARLIER",
-                                         "EARLIER_CHUNKS"};
-    struct template_names all = *names;
-    for (size_t k = 0; k < sizeof pieces / sizeof *pieces; k++)
-        template_set_number(&all, arena_printf(all.arena, "PIECE_%s", pieces[k]), strcmp(pieces[k], piece) == 0);
-    text_add(out, "%s", template_fill(&all, kernel_task));
 }
 
 const char *task_indented(struct arena *arena, const struct text *lines, int deeper)
@@ -298,22 +258,21 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
 {
     const char *const axis = x->m->axis[loop->axis].name, *const size = emit_size(x->m, loop->axis);
     struct arena *const arena = x->m->arena;
-    struct template_names t = {.arena = arena};
     const bool from_last = task_from_last(x, loop), counted = loop->apart || loop->ordered || from_last;
-    template_set(&t, "SIZE", size);
-    template_set(&t, "NUMBER", number);
-    template_set(&t, "FROM", arena_printf(arena, "%s0", axis));
-    template_set(&t, "TO", arena_printf(arena, "%s1", axis));
-    template_set(&t, "COUNT", arena_printf(arena, "%s_count", axis));
-    template_set_number(&t, "STEP", loop->step);
-    template_set_number(&t, "PERIOD", loop->period);
-    template_set_number(&t, "RUN", loop->step * loop->period);
-    template_set_number(&t, "REACH", (loop->step - 1) * loop->period + 1);
-    task_piece(&t,
-               loop->apart     ? "TILE_OF_RESIDUE"
+    task_piece(loop->apart     ? "TILE_OF_RESIDUE"
                : loop->ordered ? "TILE_IN_ORDER"
                : from_last     ? "TILE_FROM_LAST"
                                : "RANGE",
+               (const struct piece_word[]){{"SIZE", .text = size},
+                                           {"NUMBER", .text = number},
+                                           {"FROM", .text = arena_printf(arena, "%s0", axis)},
+                                           {"TO", .text = arena_printf(arena, "%s1", axis)},
+                                           {"COUNT", .text = arena_printf(arena, "%s_count", axis)},
+                                           {"STEP", .number = loop->step},
+                                           {"PERIOD", .number = loop->period},
+                                           {"RUN", .number = loop->step * loop->period},
+                                           {"REACH", .number = (loop->step - 1) * loop->period + 1},
+                                           {0}},
                out);
     return counted ? "tiles" : size;
 }
@@ -349,12 +308,13 @@ static const char *sorted_by_heads(struct emitter *x, const struct chain *chain,
         const char *const size = emit_size(x->m, chain->loop[k]->axis);
         heads = heads ? arena_printf(x->m->arena, "%s * %s", heads, size) : size;
     }
-    struct template_names t = {.arena = x->m->arena};
-    template_set(&t, "OF_HEAD", emit_kept_tiles_of_head(x, a));
-    template_set_number(&t, "PLACES", a->remembered);
-    template_set(&t, "HEADS", heads);
-    template_set(&t, "NUMBER", number);
-    task_piece(&t, "BY_HEADS", out);
+    task_piece("BY_HEADS",
+               (const struct piece_word[]){{"OF_HEAD", .text = emit_kept_tiles_of_head(x, a)},
+                                           {"PLACES", .number = a->remembered},
+                                           {"HEADS", .text = heads},
+                                           {"NUMBER", .text = number},
+                                           {0}},
+               out);
     return "unit";
 }
 

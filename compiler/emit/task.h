@@ -2,7 +2,6 @@
 #ifndef ATTNC_EMIT_TASK_H
 #define ATTNC_EMIT_TASK_H
 
-#include "definitions.h"
 #include "emit.h"
 #include "printer.h"
 #include "../schedule/schedule.h"
@@ -22,8 +21,14 @@ const struct stmt *window_in(const struct stmt *s);
 
 /* Returns an empty text in the arena. */
 struct text *task_text(const struct emitter *x);
-/* Adds the section PIECE_`piece` of emit/embedded/task.c, with its names replaced. */
-void task_piece(const struct template_names *names, const char *piece, struct text *out);
+/* A word of a piece, and what replaces it: the text, or the number if it is NULL. `#if` tests whether the number is 0.
+ */
+struct piece_word {
+    const char *word, *text;
+    int64_t number;
+};
+/* Adds the piece PIECE_`piece` of emit/embedded/task.c. A row of zeros ends the words. (template.c) */
+void task_piece(const char *piece, const struct piece_word *words, struct text *out);
 /* Returns the lines, indented by `deeper` additional columns. */
 const char *task_indented(struct arena *arena, const struct text *lines, int deeper);
 /* Returns C for the address of the task's head in a state. `state` is "kept" or "folded", a member of struct call. */
