@@ -74,10 +74,14 @@ void *arena_alloc(struct arena *arena, size_t bytes)
     return p;
 }
 
+void *arena_copy_bytes(struct arena *arena, const void *from, size_t bytes)
+{
+    return memcpy(arena_alloc(arena, bytes), from, bytes);
+}
+
 char *arena_copy(struct arena *arena, const char *text)
 {
-    const size_t length = strlen(text) + 1;
-    return memcpy(arena_alloc(arena, length), text, length);
+    return arena_copy_bytes(arena, text, strlen(text) + 1);
 }
 
 char *arena_vprintf(struct arena *arena, const char *format, va_list args)

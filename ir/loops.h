@@ -271,9 +271,8 @@ bool loops_on_matrix_units(const struct loops *l);
 int64_t loops_slots(const struct loops *l);
 /* Returns the bytes of workspace per thread. */
 int64_t loops_bytes(const struct loops *l);
-/* These functions print, read and check ranges. ranges_check returns NULL or an error message. (ranges.c) */
-void ranges_print(const struct loops *l, const struct stmt *s, struct text *out);
-void ranges_read(struct reader *r, struct stmt *s);
+/* The text of ranges, and a check, which returns NULL or an error message. (ranges.c) */
+void ranges_text(struct format *f, struct stmt *s);
 const char *ranges_check(struct module *m, const struct stmt *s);
 const char *loops_verify(const struct loops *l);
 void loops_print(const struct loops *l, struct text *out);

@@ -1,4 +1,4 @@
-/* Prints and parses loops as text: the arrays, then nested statements. */
+/* Prints and parses loops as text: the arrays, then nested statements. Most functions do both (struct format). */
 #include "loops.h"
 
 #include <string.h>
@@ -18,8 +18,7 @@ static const char *const op_name[] = {
 enum { OPS = sizeof op_name / sizeof *op_name, LINE = 140 };
 
 static const char *const fold_name[] = {[FOLD_SET] = "set", [FOLD_SUM] = "sum", [FOLD_MAX] = "max"};
-
-/* ---- printing ---- */
+enum { FOLDS = sizeof fold_name / sizeof *fold_name };
 
 static struct referred referred(const void *program, int of)
 {
@@ -28,221 +27,279 @@ static struct referred referred(const void *program, int of)
     return (struct referred){a->name, a->rank, a->axes};
 }
 
-static void print_expr(const struct loops *l, const struct stmt *s, const struct expr *e, struct text *out)
+/* ---- the text of statements, which is printed or parsed ---- */
+
+static void target_text(struct format *f, struct assign *a)
 {
-    expr_print(l->module, e, s->operand, referred, l, out);
+    struct ref compensation = {.of = a->compensation - 1};
+    format_ref(f, &a->to);
+    if (!format_has(f, "compensation", a->compensation != 0)) return;
+    if (f->out) compensation = loops_ref(f->program, compensation.of);
+    format_ref(f, &compensation);
+    a->compensation = compensation.of + 1;
 }
 
-static void print_ref(const struct loops *l, const struct ref *r, struct text *out)
+static void fold_text(struct format *f, struct assign *a)
 {
-    ref_print(l->module, r, referred, l, out);
+    const int fold = format_choice(f, (int)a->fold, fold_name, FOLDS);
+    if (fold == FOLDS) reader_error(f->reader, "expected set, sum or max");
+    a->fold = fold < FOLDS ? (enum fold)fold : FOLD_SET;
 }
 
-/* Returns the expression with equal operands merged, as the parser does. So printed text does not change when it is
-   parsed and printed again. */
-static const struct expr *merged(const struct loops *l, const struct stmt *s, const struct expr *e)
+/* The text of operand k, which follows the others. */
+static void operand_text(struct format *f, struct stmt *s, int k)
 {
-    const struct expr *with[MAX_OPERANDS];
-    for (int k = 0; k < s->operands; k++) {
-        int first = 0;
-        while (!ref_equal(&s->operand[first], &s->operand[k])) first++;
-        with[k] = expr_operand(l->module, first);
-    }
-    return expr_bind(l->module, e, with);
+    format_ref(f, &s->operand[k]);
+    s->operands = f->out ? s->operands : k + 1;
 }
 
-static void print_target(const struct loops *l, const struct assign *a, struct text *out)
+/* The text of a statement with one assignment, without its operands. */
+static void result_text(struct format *f, struct stmt *s)
 {
-    print_ref(l, &a->to, out);
-    if (a->compensation) text_add(out, " compensation %%%s", l->array[a->compensation - 1].name);
-}
-
-static void print_assign(const struct loops *l, const struct stmt *s, int k, struct text *out)
-{
-    text_add(out, "%s ", fold_name[s->assign[k].fold]);
-    print_target(l, &s->assign[k], out);
-    text_add(out, " = ");
-    print_expr(l, s, merged(l, s, s->assign[k].expr), out);
+    s->assigns = 1;
+    if (s->op == LOOPS_DOT) fold_text(f, &s->assign[0]);
+    target_text(f, &s->assign[0]);
+    format_word(f, "=");
 }
 
 /* The names of the bits of stmt.resumes. */
 static const char *const resume_name[] = {"new_rows", "new_lanes", "shares"};
 enum { RESUMES = sizeof resume_name / sizeof *resume_name };
 
-static void print_resumes(const struct stmt *s, struct text *out)
+static void resumes_text(struct format *f, struct stmt *s)
 {
-    for (int k = 0; k < RESUMES; k++)
-        if (s->resumes >> k & 1) text_add(out, " %s", resume_name[k]);
+    for (unsigned k = 0; k < RESUMES; k++)
+        if (format_has(f, resume_name[k], s->resumes >> k & 1)) s->resumes |= 1U << k;
 }
 
-static void print_for(const struct loops *l, const struct stmt *s, struct text *out)
+static void for_text(struct format *f, struct stmt *s)
 {
-    text_add(out, " %s from ", l->module->axis[s->axis].name);
-    print_expr(l, s, s->from, out);
-    text_add(out, " to ");
-    print_expr(l, s, s->to, out);
-    if (s->window)
-        text_add(out, " window");
-    else
-        text_add(out, " step %lld%s%s%s", (long long)s->step, s->parallel ? " parallel" : "",
-                 s->ordered ? " ordered" : "", s->block ? " block" : "");
-    if (s->period) {
-        text_add(out, " period %lld run %lld phase ", (long long)s->period, (long long)s->run);
-        print_expr(l, s, s->phase, out);
-        text_add(out, "%s", s->apart ? " apart" : "");
+    format_axis(f, &s->axis);
+    format_word(f, "from");
+    format_expr(f, &s->from);
+    format_word(f, "to");
+    format_expr(f, &s->to);
+    if (!f->out) s->step = 1;
+    if (!format_flag(f, "window", &s->window)) {
+        format_word(f, "step");
+        format_int(f, &s->step, 1);
+        format_flag(f, "parallel", &s->parallel);
+        format_flag(f, "ordered", &s->ordered);
+        format_flag(f, "block", &s->block);
     }
-    if (s->ranges) text_add(out, " in");
-    ranges_print(l, s, out);
-    if (s->where) {
-        text_add(out, " where ");
-        print_expr(l, s, s->where, out);
+    if (format_optional_int(f, "period", &s->period, 1)) {
+        format_word(f, "run");
+        format_int(f, &s->run, 1);
+        format_word(f, "phase");
+        format_expr(f, &s->phase);
+        format_flag(f, "apart", &s->apart);
     }
-    if (s->when) {
-        text_add(out, " when ");
-        print_expr(l, s, s->when, out);
-    }
-    print_resumes(s, out);
-    text_add(out, " {");
+    if (format_has(f, "in", s->ranges > 0)) ranges_text(f, s);
+    format_clause(f, "where", &s->where);
+    format_clause(f, "when", &s->when);
+    resumes_text(f, s);
 }
 
-static void print_ahead(const struct loops *l, const struct stmt *s, struct text *out)
+static bool at_ref(const struct reader *r)
 {
-    if (s->ahead) text_add(out, " ahead");
-    for (int k = 0; k <= s->operands; k++) {
-        if (!(k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT)) continue;
-        text_add(out, " ");
-        print_ref(l, k < s->operands ? &s->operand[k] : &s->assign[0].to, out);
-    }
+    return !r->failed && *r->token == '%';
 }
 
-static void print_decays(const struct loops *l, const struct decaying *d, struct text *out)
+static void read_ahead(struct reader *r, struct stmt *s)
 {
-    text_add(out, " decays last ");
-    expr_print(l->module, d->last, NULL, referred, l, out);
-    text_add(out, " times ");
-    real_print(d->times, true, out);
-    text_add(out, " scale ");
-    real_print(d->scale, true, out);
-    for (int k = -1; k < d->logs; k++) {
-        text_add(out, " ");
-        print_ref(l, k < 0 ? &d->x : &d->a[k], out);
-        text_add(out, " ");
-        print_ref(l, k < 0 ? &d->y : &d->b[k], out);
-    }
+    do {
+        const struct ref row = reader_ref(r);
+        int k = 0;
+        while (k < s->operands && !ref_equal(&s->operand[k], &row)) k++;
+        if (k == s->operands && !ref_equal(&s->assign[0].to, &row))
+            reader_error(r, "the statement neither reads these rows nor sets them");
+        s->ahead |= k < s->operands ? AXIS(k) : AHEAD_OF_RESULT;
+    } while (at_ref(r));
 }
 
-static void print_map(const struct loops *l, const struct stmt *s, int indent, struct text *out)
+static void ahead_text(struct format *f, struct stmt *s)
 {
-    struct text line = {NULL, 0, 0};
+    if (!format_has(f, "ahead", s->ahead != 0)) return;
+    if (!f->out) read_ahead(f->reader, s);
+    for (int k = 0; f->out && k <= s->operands; k++)
+        if (k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT)
+            format_ref(f, k < s->operands ? &s->operand[k] : &s->assign[0].to);
+}
+
+static void decays_text(struct format *f, struct stmt *s)
+{
+    struct decaying d = s->decays ? *s->decays : (struct decaying){.logs = 0};
+    int logs = 0;
+    if (!format_has(f, "decays", s->decays != NULL)) return;
+    format_word(f, "last");
+    format_expr(f, &d.last);
+    format_word(f, "times");
+    format_real(f, &d.times, true);
+    format_word(f, "scale");
+    format_real(f, &d.scale, true);
+    format_ref(f, &d.x);
+    format_ref(f, &d.y);
+    do {
+        format_ref(f, &d.a[logs]);
+        format_ref(f, &d.b[logs++]);
+    } while (f->out ? logs < d.logs : logs < MAX_LOGS && at_ref(f->reader));
+    if (f->out) return;
+    d.logs = logs;
+    s->decays = arena_copy_bytes(f->reader->module->arena, &d, sizeof d);
+}
+
+static void assign_text(struct format *f, struct stmt *s, struct assign *a)
+{
+    const struct expr *e = f->out ? expr_merged(((const struct loops *)f->program)->module, a->expr, s->operands,
+                                                s->operand)
+                                  : NULL;
+    fold_text(f, a);
+    target_text(f, a);
+    format_word(f, "=");
+    format_expr(f, &e);
+    a->expr = f->out ? a->expr : e;
+}
+
+/* Prints the assignments of a MAP, on one line if it is short or if `indent` is negative. */
+static void print_assigns(struct format *f, struct stmt *s, int indent)
+{
+    struct text line = {NULL, 0, 0}, *const out = f->out;
+    f->out = &line;
     for (int k = 0; k < s->assigns; k++) {
-        if (k) text_add(&line, "; ");
-        print_assign(l, s, k, &line);
+        if (k) format_mark(f, ";");
+        assign_text(f, s, &s->assign[k]);
     }
-    text_add(out, s->coarse ? " coarse " : " ");
-    axes_print(l->module, s->rank, s->axes, out);
-    if (s->where) {
-        text_add(out, " within ");
-        print_expr(l, s, s->where, out);
-    }
-    if (indent < 0 || (size_t)indent + line.length < LINE || s->assigns < 2)
-        text_add(out, " { %s }", line.data ? line.data : "");
+    f->out = out;
+    if (indent < 0 || (size_t)indent + line.length <= LINE || s->assigns < 2)
+        text_add(out, " {%s }", line.data ? line.data : " ");
     else {
         text_add(out, " {\n");
         for (int k = 0; k < s->assigns; k++) {
-            text_add(out, "%*s", indent + 2, "");
-            print_assign(l, s, k, out);
+            text_add(out, "%*s", indent + 1, "");
+            assign_text(f, s, &s->assign[k]);
             text_add(out, "%s\n", k + 1 < s->assigns ? ";" : "");
         }
         text_add(out, "%*s}", indent, "");
     }
-    print_ahead(l, s, out);
-    if (s->decays) print_decays(l, s->decays, out);
     text_free(&line);
 }
 
-static void print_dot(const struct loops *l, const struct stmt *s, struct text *out)
+static void read_assigns(struct format *f, struct stmt *s)
 {
-    text_add(out, " ");
-    axes_print(l->module, s->rank, s->axes, out);
-    text_add(out, " over %s %s ", l->module->axis[s->axis].name, fold_name[s->assign[0].fold]);
-    print_target(l, &s->assign[0], out);
-    text_add(out, " = ");
-    print_ref(l, &s->operand[0], out);
-    text_add(out, " * ");
-    print_ref(l, &s->operand[1], out);
-    if (s->operands > 2) {
-        text_add(out, " factor ");
-        print_ref(l, &s->operand[2], out);
-    }
-    if (s->operands > 3) {
-        text_add(out, " less ");
-        print_ref(l, &s->operand[3], out);
-    }
-    if (s->times != 0) {
-        text_add(out, " times ");
-        real_print(s->times, true, out);
-    }
-    if (s->fades) {
-        text_add(out, s->fades->running ? " fades running " : " fades ");
-        real_print(s->fades->unit, true, out);
-        for (int k = 0; k < 3; k++) {
-            text_add(out, " ");
-            print_ref(l, k == 0 ? &s->fades->of_query : k == 1 ? &s->fades->of_key : &s->fades->shift, out);
+    struct reader *const r = f->reader;
+    reader_expect(r, "{");
+    r->operands = 0;
+    do {
+        if (s->assigns == MAX_ASSIGNS) {
+            reader_error(r, "there can be no more than %d assignments in one statement", MAX_ASSIGNS);
+            return;
         }
-    }
-    if (!s->where) return;
-    text_add(out, " where ");
-    print_expr(l, s, s->where, out);
-    if (s->when) {
-        text_add(out, " when ");
-        print_expr(l, s, s->when, out);
-    }
-    if (s->ranges) text_add(out, " outside");
-    ranges_print(l, s, out);
+        assign_text(f, s, &s->assign[s->assigns++]);
+    } while (reader_take(r, ";"));
+    reader_expect(r, "}");
+    s->operands = r->operands;
+    memcpy(s->operand, r->operand, sizeof s->operand);
 }
 
-static void print_copy(const struct loops *l, const struct stmt *s, struct text *out)
+static void map_text(struct format *f, struct stmt *s, int indent)
 {
-    text_add(out, " ");
-    axes_print(l->module, s->rank, s->axes, out);
-    text_add(out, " ");
-    print_ref(l, &s->assign[0].to, out);
-    text_add(out, " = ");
-    print_ref(l, &s->operand[0], out);
-    print_ahead(l, s, out);
+    format_flag(f, "coarse", &s->coarse);
+    format_axes(f, &s->rank, s->axes);
+    format_clause(f, "within", &s->where);
+    if (f->out)
+        print_assigns(f, s, indent);
+    else
+        read_assigns(f, s);
+    ahead_text(f, s);
+    decays_text(f, s);
 }
 
-static void print_solve(const struct loops *l, const struct stmt *s, struct text *out)
+static void fades_text(struct format *f, struct stmt *s)
 {
-    text_add(out, " ");
-    axes_print(l->module, s->rank, s->axes, out);
-    text_add(out, " over %s %s", l->module->axis[s->axis].name, s->backward ? "backward " : "");
-    print_ref(l, &s->assign[0].to, out);
-    text_add(out, " =");
-    for (int k = 0; k < s->operands; k++) {
-        text_add(out, " ");
-        print_ref(l, &s->operand[k], out);
-    }
+    struct fading d = s->fades ? *s->fades : (struct fading){.running = false};
+    if (!format_has(f, "fades", s->fades != NULL)) return;
+    format_flag(f, "running", &d.running);
+    format_real(f, &d.unit, true);
+    format_ref(f, &d.of_query);
+    format_ref(f, &d.of_key);
+    format_ref(f, &d.shift);
+    if (!f->out) s->fades = arena_copy_bytes(f->reader->module->arena, &d, sizeof d);
 }
 
-/* Prints a statement without its body. A negative indent keeps the text on one line. */
+static void dot_text(struct format *f, struct stmt *s)
+{
+    format_axes(f, &s->rank, s->axes);
+    format_word(f, "over");
+    format_axis(f, &s->axis);
+    result_text(f, s);
+    operand_text(f, s, 0);
+    format_word(f, "*");
+    operand_text(f, s, 1);
+    if (format_has(f, "factor", s->operands > 2)) {
+        operand_text(f, s, 2);
+        if (format_has(f, "less", s->operands > 3)) operand_text(f, s, 3);
+    }
+    if (format_has(f, "times", s->times != 0)) format_real(f, &s->times, true);
+    fades_text(f, s);
+    if (!format_clause(f, "where", &s->where)) return;
+    format_clause(f, "when", &s->when);
+    if (format_has(f, "outside", s->ranges > 0)) ranges_text(f, s);
+}
+
+static void copy_text(struct format *f, struct stmt *s)
+{
+    format_axes(f, &s->rank, s->axes);
+    result_text(f, s);
+    operand_text(f, s, 0);
+    ahead_text(f, s);
+}
+
+static void solve_text(struct format *f, struct stmt *s)
+{
+    format_axes(f, &s->rank, s->axes);
+    format_word(f, "over");
+    format_axis(f, &s->axis);
+    format_flag(f, "backward", &s->backward);
+    result_text(f, s);
+    for (int k = 0; k < 3; k++) operand_text(f, s, k);
+}
+
+static void if_text(struct format *f, struct stmt *s)
+{
+    if (format_has(f, "outside", !s->where)) {
+        format_axis(f, &s->axis);
+        ranges_text(f, s);
+    } else
+        format_expr(f, &s->where);
+}
+
+/* The text of a statement without its body. With a negative indent, it is printed on one line. */
+static void head_text(struct format *f, struct stmt *s, int indent)
+{
+    f->operand = s->operand;
+    switch ((enum loops_op)s->op) {
+    case LOOPS_FOR: for_text(f, s); break;
+    case LOOPS_IF: if_text(f, s); break;
+    case LOOPS_MAP: map_text(f, s, indent); break;
+    case LOOPS_DOT: dot_text(f, s); break;
+    case LOOPS_COPY: copy_text(f, s); break;
+    case LOOPS_SOLVE: solve_text(f, s); break;
+    }
+    if (s->op != LOOPS_FOR) resumes_text(f, s);
+}
+
+static struct format printing(const struct loops *l, struct text *out)
+{
+    return (struct format){.module = l->module, .out = out, .by = referred, .program = l};
+}
+
 static void print_head(const struct loops *l, const struct stmt *s, int indent, struct text *out)
 {
+    struct format f = printing(l, out);
+    struct stmt copy = *s;
     text_add(out, "%s", op_name[s->op]);
-    switch ((enum loops_op)s->op) {
-    case LOOPS_FOR: print_for(l, s, out); break;
-    case LOOPS_IF:
-        text_add(out, s->where ? " " : " outside %s", l->module->axis[s->axis].name);
-        if (s->where) print_expr(l, s, s->where, out);
-        ranges_print(l, s, out);
-        text_add(out, " {");
-        break;
-    case LOOPS_MAP: print_map(l, s, indent, out); break;
-    case LOOPS_DOT: print_dot(l, s, out); break;
-    case LOOPS_COPY: print_copy(l, s, out); break;
-    case LOOPS_SOLVE: print_solve(l, s, out); break;
-    }
-    if (s->op != LOOPS_FOR) print_resumes(s, out);
+    head_text(&f, &copy, indent);
+    if (s->op == LOOPS_FOR || s->op == LOOPS_IF) text_add(out, " {");
 }
 
 void stmt_print(const struct loops *l, const struct stmt *s, struct text *out)
@@ -262,53 +319,102 @@ static void print_body(const struct loops *l, const struct stmt *s, int indent, 
     }
 }
 
-static void print_array(const struct loops *l, const struct array *a, struct text *out)
+/* Parses statements up to the token `end`, or to the end of the text. */
+static struct stmt *read_body(struct format *f, struct loops *l, const char *end)
 {
-    text_add(out, "array %s %s %s ", a->name, kind_name[a->kind], dtype_name(a->dtype));
-    if (a->kind == ARRAY_TILE) {
-        text_add(out, "[");
-        for (int k = 0; k < a->rank; k++)
-            text_add(out, "%s%s:%lld", k ? " " : "", l->module->axis[a->axes[k]].name, (long long)a->extent[k]);
-        text_add(out, "]");
-        if (a->gap) text_add(out, " gap %lld", (long long)a->gap);
-        if (a->paired) text_add(out, " paired");
-        if (a->matrix) text_add(out, " matrix");
-        if (a->terms) text_add(out, " terms %d", a->terms);
-        if (a->held) text_add(out, " held %lld", (long long)a->held);
-        if (a->remembered && a->rank == 2) text_add(out, " remembers %lld tiles", (long long)a->remembered);
-        if (a->remembered && a->rank != 2)
-            text_add(out, " remembers %lld of %s - %s", (long long)a->remembered, l->module->axis[a->lane].name,
-                     l->module->axis[a->other].name);
-        if (a->shared) text_add(out, a->folded ? " folded" : a->kept ? " kept" : " shared");
-        if (a->solved) text_add(out, " solved");
-        if (a->carried) text_add(out, " carried");
-        if (a->offset >= 0) text_add(out, " @%lld", (long long)a->offset);
-    } else
-        axes_print(l->module, a->rank, a->axes, out);
-    if (a->by_name) text_add(out, " by_name");
-    if (a->hides) text_add(out, " hides");
-    if (a->sums) text_add(out, " sums");
-    within_print(l->module, &a->within, out);
-    if (a->kind == ARRAY_TABLE) {
-        text_add(out, " ");
-        table_print(l->module, a->rank, a->axes, a->data, out);
+    struct reader *const r = f->reader;
+    struct stmt *first = NULL, **last = &first;
+    if (++r->depth > MAX_NEST) reader_error(r, "statements are nested too deeply");
+    while (!r->failed && !reader_at(r, end)) {
+        const int op = format_choice(f, 0, op_name, OPS);
+        if (op == OPS) {
+            reader_error(r, "expected a statement: for, if, map, dot, copy or solve");
+            break;
+        }
+        struct stmt *const s = *last = stmt_new(l, op);
+        head_text(f, s, 0);
+        if (op == LOOPS_FOR || op == LOOPS_IF) {
+            reader_expect(r, "{");
+            s->body = read_body(f, l, "}");
+            reader_expect(r, "}");
+        }
+        last = &s->next;
     }
-    text_add(out, "\n");
+    r->depth--;
+    return first;
 }
 
-void loops_print(const struct loops *l, struct text *out)
+/* ---- the text of arrays ---- */
+
+static void tile_text(struct format *f, struct array *a)
 {
-    text_add(out, "loops %s %s\n", l->module->name, dtype_name(l->module->dtype));
-    axis_lines_print(l->module, out);
-    for (int a = 0; a < l->arrays; a++) print_array(l, &l->array[a], out);
-    if (l->workspace) text_add(out, "workspace %lld\n", (long long)l->workspace);
-    if (l->shared) text_add(out, "shared %lld\n", (long long)l->shared);
-    if (l->slot) text_add(out, "slot %lld\n", (long long)l->slot);
-    if (l->kept) text_add(out, "kept %lld\n", (long long)l->kept);
-    print_body(l, l->body, 0, out);
+    const int line = f->out ? 0 : f->reader->line;
+    int64_t terms = a->terms;
+    format_mark(f, " [");
+    for (int k = 0; f->out ? k < a->rank : !f->reader->failed && !reader_at(f->reader, "]"); k++) {
+        if (k == MAX_RANK) {
+            reader_error(f->reader, "there can be no more than %d axes here", MAX_RANK);
+            return;
+        }
+        format_axis(f, &a->axes[k]);
+        format_mark(f, ":");
+        f->tight = true;
+        format_int(f, &a->extent[k], 1);
+        a->rank = f->out ? a->rank : k + 1;
+    }
+    format_mark(f, "]");
+    format_optional_int(f, "gap", &a->gap, 1);
+    format_flag(f, "paired", &a->paired);
+    format_flag(f, "matrix", &a->matrix);
+    if (format_optional_int(f, "terms", &terms, 2)) a->terms = (int)terms;
+    format_optional_int(f, "held", &a->held, 1);
+    if (format_optional_int(f, "remembers", &a->remembered, 1)) {
+        format_word(f, a->rank == 2 ? "tiles" : "of");
+        if (a->rank != 2) {
+            format_axis(f, &a->lane);
+            format_word(f, "-");
+            format_axis(f, &a->other);
+        }
+    }
+    /* the next line may begin with the size `kept` or `shared` */
+    const bool here = f->out || f->reader->line == line;
+    a->folded = format_has(f, "folded", a->folded);
+    a->kept = a->folded || (here && format_has(f, "kept", a->kept));
+    a->shared = a->kept || (here && format_has(f, "shared", a->shared));
+    format_flag(f, "solved", &a->solved);
+    format_flag(f, "carried", &a->carried);
+    if (format_has(f, "@", a->offset >= 0)) {
+        f->tight = true;
+        format_int(f, &a->offset, 0);
+    }
 }
 
-/* ---- parsing ---- */
+static void array_text(struct format *f, struct array *a)
+{
+    const bool prints = f->out != NULL;
+    const int kind = format_choice(f, (int)a->kind, kind_name, KINDS);
+    if (kind == KINDS) {
+        reader_error(f->reader, "expected the kind of array: input, param, output, table or tile");
+        return;
+    }
+    a->kind = (enum array_kind)kind;
+    if (prints)
+        format_word(f, dtype_name(a->dtype));
+    else
+        a->dtype = reader_dtype(f->reader);
+    if (a->kind == ARRAY_TILE)
+        tile_text(f, a);
+    else
+        format_axes(f, &a->rank, a->axes);
+    if (prints || a->kind == ARRAY_PARAM) {
+        format_flag(f, "by_name", &a->by_name);
+        format_flag(f, "hides", &a->hides);
+    }
+    if (prints || a->kind == ARRAY_INPUT || a->kind == ARRAY_OUTPUT) format_flag(f, "sums", &a->sums);
+    if (prints || (a->kind == ARRAY_INPUT && !a->sums)) format_within(f, &a->within);
+    if (a->kind == ARRAY_TABLE) format_table(f, a->rank, a->axes, &a->data);
+    format_line(f);
+}
 
 static bool find(const void *program, const char *name, struct ref *plain)
 {
@@ -321,283 +427,44 @@ static bool find(const void *program, const char *name, struct ref *plain)
     return false;
 }
 
-static void read_tile_axes(struct reader *r, struct array *a)
+static void read_array(struct format *f, struct loops *l)
 {
-    const int line = r->line;
-    reader_expect(r, "[");
-    while (!r->failed && !reader_at(r, "]")) {
-        if (a->rank == MAX_RANK) {
-            reader_error(r, "there can be no more than %d axes here", MAX_RANK);
-            return;
-        }
-        a->axes[a->rank] = reader_axis(r);
-        reader_expect(r, ":");
-        a->extent[a->rank] = reader_int(r, 1);
-        a->rank++;
-    }
-    reader_expect(r, "]");
-    if (reader_take(r, "gap")) a->gap = reader_int(r, 1);
-    a->paired = reader_take(r, "paired");
-    a->matrix = reader_take(r, "matrix");
-    if (reader_take(r, "terms")) a->terms = (int)reader_int(r, 2);
-    if (reader_take(r, "held")) a->held = reader_int(r, 1);
-    if (reader_take(r, "remembers")) {
-        a->remembered = reader_int(r, 1);
-        reader_expect(r, a->rank == 2 ? "tiles" : "of");
-        if (a->rank != 2) {
-            a->lane = reader_axis(r);
-            reader_expect(r, "-");
-            a->other = reader_axis(r);
-        }
-    }
-    a->folded = reader_take(r, "folded");
-    /* the next line may begin with the size `kept` or `shared` */
-    a->kept = a->folded || (r->line == line && reader_take(r, "kept"));
-    a->shared = a->kept || (r->line == line && reader_take(r, "shared"));
-    a->solved = reader_take(r, "solved");
-    a->carried = reader_take(r, "carried");
-    if (reader_take(r, "@")) a->offset = reader_int(r, 0);
-}
-
-static void read_array(struct reader *r, struct loops *l)
-{
+    struct reader *const r = f->reader;
     struct array a = {.offset = -1};
     struct ref known;
     reader_expect(r, "array");
     if (r->length && find(l, arena_printf(l->module->arena, "%.*s", (int)r->length, r->token), &known))
         reader_error(r, "there is an array of that name already");
     a.name = reader_name(r, "the array's name");
-    int kind = 0;
-    while (kind < KINDS && !reader_take(r, kind_name[kind])) kind++;
-    if (kind == KINDS) {
-        reader_error(r, "expected the kind of array: input, param, output, table or tile");
-        return;
-    }
-    a.kind = (enum array_kind)kind;
-    a.dtype = reader_dtype(r);
-    if (a.kind == ARRAY_TILE)
-        read_tile_axes(r, &a);
-    else
-        reader_axes(r, &a.rank, a.axes);
-    a.by_name = a.kind == ARRAY_PARAM && reader_take(r, "by_name");
-    a.hides = a.kind == ARRAY_PARAM && reader_take(r, "hides");
-    a.sums = (a.kind == ARRAY_INPUT || a.kind == ARRAY_OUTPUT) && reader_take(r, "sums");
-    if (a.kind == ARRAY_INPUT && !a.sums) a.within = within_read(r);
-    if (a.kind == ARRAY_TABLE) a.data = reader_table(r, a.rank, a.axes);
+    array_text(f, &a);
     if (!r->failed) loops_array(l, a);
 }
 
-static struct stmt *read_body(struct reader *r, struct loops *l, const char *end);
+/* ---- the text of the loops ---- */
 
-static void read_resumes(struct reader *r, struct stmt *s)
+static void sizes_text(struct format *f, struct loops *l)
 {
-    for (int k = 0; k < RESUMES; k++)
-        if (reader_take(r, resume_name[k])) s->resumes |= 1U << k;
+    int64_t *const size[] = {&l->workspace, &l->shared, &l->slot, &l->kept};
+    static const char *const name[] = {"workspace", "shared", "slot", "kept"};
+    for (int k = 0; k < 4; k++)
+        if (format_optional_int(f, name[k], size[k], 0)) format_line(f);
 }
 
-static void read_for(struct reader *r, struct loops *l, struct stmt *s)
+void loops_print(const struct loops *l, struct text *out)
 {
-    s->axis = reader_axis(r);
-    reader_expect(r, "from");
-    s->from = reader_expr(r);
-    reader_expect(r, "to");
-    s->to = reader_expr(r);
-    s->step = 1;
-    s->window = reader_take(r, "window");
-    if (!s->window) {
-        reader_expect(r, "step");
-        s->step = reader_int(r, 1);
-        s->parallel = reader_take(r, "parallel");
-        s->ordered = reader_take(r, "ordered");
-        s->block = reader_take(r, "block");
+    struct format f = printing(l, out);
+    struct loops copy = *l;
+    text_add(out, "loops %s %s\n", l->module->name, dtype_name(l->module->dtype));
+    axis_lines_print(l->module, out);
+    for (int a = 0; a < l->arrays; a++) {
+        struct array array = l->array[a];
+        text_add(out, "array %s", array.name);
+        f.tight = false;
+        array_text(&f, &array);
     }
-    if (reader_take(r, "period")) {
-        s->period = reader_int(r, 1);
-        reader_expect(r, "run");
-        s->run = reader_int(r, 1);
-        reader_expect(r, "phase");
-        s->phase = reader_expr(r);
-        s->apart = reader_take(r, "apart");
-    }
-    if (reader_take(r, "in")) ranges_read(r, s);
-    if (reader_take(r, "where")) s->where = reader_expr(r);
-    if (reader_take(r, "when")) s->when = reader_expr(r);
-    read_resumes(r, s);
-    reader_expect(r, "{");
-    s->body = read_body(r, l, "}");
-    reader_expect(r, "}");
-}
-
-static enum fold read_fold(struct reader *r)
-{
-    for (int fold = FOLD_SET; fold <= FOLD_MAX; fold++)
-        if (reader_take(r, fold_name[fold])) return (enum fold)fold;
-    reader_error(r, "expected set, sum or max");
-    return FOLD_SET;
-}
-
-static void read_target(struct reader *r, struct assign *a)
-{
-    a->to = reader_ref(r);
-    if (reader_take(r, "compensation")) a->compensation = reader_ref(r).of + 1;
-}
-
-static bool at_ref(const struct reader *r)
-{
-    return !r->failed && *r->token == '%';
-}
-
-static void read_ahead(struct reader *r, struct stmt *s)
-{
-    if (!reader_take(r, "ahead")) return;
-    do {
-        const struct ref row = reader_ref(r);
-        int k = 0;
-        while (k < s->operands && !ref_equal(&s->operand[k], &row)) k++;
-        if (k == s->operands && !ref_equal(&s->assign[0].to, &row))
-            reader_error(r, "the statement neither reads these rows nor sets them");
-        s->ahead |= k < s->operands ? AXIS(k) : AHEAD_OF_RESULT;
-    } while (at_ref(r));
-}
-
-static void read_decays(struct reader *r, struct stmt *s)
-{
-    if (!reader_take(r, "decays")) return;
-    struct decaying *const d = arena_alloc(r->module->arena, sizeof *d);
-    reader_expect(r, "last");
-    d->last = reader_expr(r);
-    reader_expect(r, "times");
-    d->times = reader_real(r);
-    reader_expect(r, "scale");
-    d->scale = reader_real(r);
-    d->x = reader_ref(r);
-    d->y = reader_ref(r);
-    do {
-        d->a[d->logs] = reader_ref(r);
-        d->b[d->logs++] = reader_ref(r);
-    } while (d->logs < MAX_LOGS && at_ref(r));
-    s->decays = d;
-}
-
-static void read_map(struct reader *r, struct stmt *s)
-{
-    s->coarse = reader_take(r, "coarse");
-    reader_axes(r, &s->rank, s->axes);
-    if (reader_take(r, "within")) s->where = reader_expr(r);
-    reader_expect(r, "{");
-    r->operands = 0;
-    do {
-        if (s->assigns == MAX_ASSIGNS) {
-            reader_error(r, "there can be no more than %d assignments in one statement", MAX_ASSIGNS);
-            return;
-        }
-        struct assign *a = &s->assign[s->assigns++];
-        a->fold = read_fold(r);
-        read_target(r, a);
-        reader_expect(r, "=");
-        a->expr = reader_expr(r);
-    } while (reader_take(r, ";"));
-    reader_expect(r, "}");
-    s->operands = r->operands;
-    memcpy(s->operand, r->operand, sizeof s->operand);
-    read_ahead(r, s);
-    read_decays(r, s);
-}
-
-static void read_dot(struct reader *r, struct stmt *s)
-{
-    reader_axes(r, &s->rank, s->axes);
-    reader_expect(r, "over");
-    s->axis = reader_axis(r);
-    s->assigns = 1;
-    s->assign[0].fold = read_fold(r);
-    read_target(r, &s->assign[0]);
-    reader_expect(r, "=");
-    s->operand[s->operands++] = reader_ref(r);
-    reader_expect(r, "*");
-    s->operand[s->operands++] = reader_ref(r);
-    if (reader_take(r, "factor")) s->operand[s->operands++] = reader_ref(r);
-    if (s->operands == 3 && reader_take(r, "less")) s->operand[s->operands++] = reader_ref(r);
-    if (reader_take(r, "times")) s->times = reader_real(r);
-    if (reader_take(r, "fades")) {
-        struct fading *const fades = arena_alloc(r->module->arena, sizeof *fades);
-        fades->running = reader_take(r, "running");
-        fades->unit = reader_real(r);
-        fades->of_query = reader_ref(r);
-        fades->of_key = reader_ref(r);
-        fades->shift = reader_ref(r);
-        s->fades = fades;
-    }
-    if (!reader_take(r, "where")) return;
-    s->where = reader_expr(r);
-    if (reader_take(r, "when")) s->when = reader_expr(r);
-    if (reader_take(r, "outside")) ranges_read(r, s);
-}
-
-static void read_copy(struct reader *r, struct stmt *s)
-{
-    reader_axes(r, &s->rank, s->axes);
-    s->assigns = 1;
-    s->assign[0].fold = FOLD_SET;
-    s->assign[0].to = reader_ref(r);
-    reader_expect(r, "=");
-    s->operand[s->operands++] = reader_ref(r);
-    read_ahead(r, s);
-}
-
-static void read_solve(struct reader *r, struct stmt *s)
-{
-    reader_axes(r, &s->rank, s->axes);
-    reader_expect(r, "over");
-    s->axis = reader_axis(r);
-    s->backward = reader_take(r, "backward");
-    s->assigns = 1;
-    s->assign[0].fold = FOLD_SET;
-    s->assign[0].to = reader_ref(r);
-    reader_expect(r, "=");
-    for (int k = 0; k < 3; k++) s->operand[s->operands++] = reader_ref(r);
-}
-
-static void read_stmt(struct reader *r, struct loops *l, struct stmt *s)
-{
-    switch ((enum loops_op)s->op) {
-    case LOOPS_FOR: read_for(r, l, s); break;
-    case LOOPS_IF:
-        if (reader_take(r, "outside")) {
-            s->axis = reader_axis(r);
-            ranges_read(r, s);
-        } else
-            s->where = reader_expr(r);
-        reader_expect(r, "{");
-        s->body = read_body(r, l, "}");
-        reader_expect(r, "}");
-        break;
-    case LOOPS_MAP: read_map(r, s); break;
-    case LOOPS_DOT: read_dot(r, s); break;
-    case LOOPS_COPY: read_copy(r, s); break;
-    case LOOPS_SOLVE: read_solve(r, s); break;
-    }
-    if (s->op != LOOPS_FOR && s->op != LOOPS_IF) read_resumes(r, s);
-}
-
-/* Parses statements up to the token `end`, or to the end of the text. */
-static struct stmt *read_body(struct reader *r, struct loops *l, const char *end)
-{
-    struct stmt *first = NULL, **last = &first;
-    if (++r->depth > MAX_NEST) reader_error(r, "statements are nested too deeply");
-    while (!r->failed && !reader_at(r, end)) {
-        int op = 0;
-        while (op < OPS && !reader_take(r, op_name[op])) op++;
-        if (op == OPS) {
-            reader_error(r, "expected a statement: for, if, map, dot, copy or solve");
-            break;
-        }
-        *last = stmt_new(l, op);
-        read_stmt(r, l, *last);
-        last = &(*last)->next;
-    }
-    r->depth--;
-    return first;
+    f.tight = true;
+    sizes_text(&f, &copy);
+    print_body(l, l->body, 0, out);
 }
 
 struct loops *loops_parse(struct arena *arena, const char *text, struct diagnostics *d)
@@ -605,6 +472,7 @@ struct loops *loops_parse(struct arena *arena, const char *text, struct diagnost
     struct module *m = module_new(arena, "", DTYPE_F32);
     struct loops *l = loops_new(m);
     struct reader r;
+    struct format f = {.module = m, .reader = &r};
     reader_start(&r, m, text, d);
     r.program = l;
     r.find = find;
@@ -612,11 +480,8 @@ struct loops *loops_parse(struct arena *arena, const char *text, struct diagnost
     m->name = reader_name(&r, "the name of the loops");
     m->dtype = reader_dtype(&r);
     reader_axis_lines(&r);
-    while (reader_at(&r, "array")) read_array(&r, l);
-    if (reader_take(&r, "workspace")) l->workspace = reader_int(&r, 0);
-    if (reader_take(&r, "shared")) l->shared = reader_int(&r, 0);
-    if (reader_take(&r, "slot")) l->slot = reader_int(&r, 0);
-    if (reader_take(&r, "kept")) l->kept = reader_int(&r, 0);
-    l->body = read_body(&r, l, "");
+    while (reader_at(&r, "array")) read_array(&f, l);
+    sizes_text(&f, l);
+    l->body = read_body(&f, l, "");
     return r.failed ? NULL : l;
 }

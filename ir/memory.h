@@ -18,6 +18,7 @@ void arena_free(struct arena *arena);
 /* Returns zeroed memory, aligned for any type. If memory runs out, the program ends with status 3. */
 void *arena_alloc(struct arena *arena, size_t bytes);
 char *arena_copy(struct arena *arena, const char *text);
+void *arena_copy_bytes(struct arena *arena, const void *from, size_t bytes);
 char *arena_printf(struct arena *arena, const char *format, ...) IR_PRINTF(2, 3);
 char *arena_vprintf(struct arena *arena, const char *format, va_list args) IR_PRINTF(2, 0);
 

@@ -2,41 +2,28 @@
    union contains the current range. */
 #include "loops.h"
 
-#include <string.h>
-
-void ranges_print(const struct loops *l, const struct stmt *s, struct text *out)
-{
-    for (int k = 0; k < s->ranges; k++) {
-        text_add(out, " [");
-        expr_print(l->module, s->range[k].from, NULL, NULL, l, out);
-        text_add(out, ", ");
-        expr_print(l->module, s->range[k].to, NULL, NULL, l, out);
-        text_add(out, ")");
-        if (!s->range[k].drawn) continue;
-        text_add(out, " ");
-        expr_print(l->module, s->range[k].drawn, NULL, NULL, l, out);
-    }
-}
-
-void ranges_read(struct reader *r, struct stmt *s)
+void ranges_text(struct format *f, struct stmt *s)
 {
     struct range range[MAX_RANGES];
+    int count = 0;
     do {
-        if (s->ranges == MAX_RANGES) {
-            reader_error(r, "there can be no more than %d ranges", MAX_RANGES);
+        if (count == MAX_RANGES) {
+            reader_error(f->reader, "there can be no more than %d ranges", MAX_RANGES);
             return;
         }
-        struct range *made = &range[s->ranges++];
-        reader_expect(r, "[");
-        made->from = reader_expr(r);
-        reader_expect(r, ",");
-        made->to = reader_expr(r);
-        reader_expect(r, ")");
-        made->drawn = reader_at(r, expr_name(EXPR_DRAWN)) ? reader_expr(r) : NULL;
-    } while (reader_at(r, "["));
-    struct range *kept = arena_alloc(r->module->arena, (size_t)s->ranges * sizeof *kept);
-    memcpy(kept, range, (size_t)s->ranges * sizeof *kept);
-    s->range = kept;
+        struct range *const r = &range[count];
+        *r = f->out ? s->range[count] : (struct range){.drawn = NULL};
+        count++;
+        format_mark(f, " [");
+        format_expr(f, &r->from);
+        format_mark(f, ",");
+        format_expr(f, &r->to);
+        format_mark(f, ")");
+        if (f->out ? r->drawn != NULL : reader_at(f->reader, expr_name(EXPR_DRAWN))) format_expr(f, &r->drawn);
+    } while (f->out ? count < s->ranges : reader_at(f->reader, "["));
+    if (f->out) return;
+    s->ranges = count;
+    s->range = arena_copy_bytes(f->reader->module->arena, range, (size_t)count * sizeof *range);
 }
 
 const char *ranges_check(struct module *m, const struct stmt *s)

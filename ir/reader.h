@@ -59,6 +59,42 @@ void reader_axis_lines(struct reader *r);
 void axis_lines_print(const struct module *m, struct text *out);
 void table_print(const struct module *m, int rank, const int *axes, const double *data, struct text *out);
 
+/* A text that is printed if `out` is not NULL, and otherwise parsed. Each function below describes a part of the text.
+   It prints what it points to, after a blank, or sets it to what it reads. (format.c)
+   - format_has, format_flag, format_optional_int and format_clause are for a word that may be absent. They return
+     whether it is there.
+   - format_choice returns the number of one of the words, or `count` if no word is there. An empty word has no text.
+   - format_mark prints `mark` as it is. No blank follows a `[`. */
+struct format {
+    const struct module *module;
+    struct text *out;
+    bool tight; /* the next part follows without a blank */
+    referred_by *by;
+    const void *program;
+    const struct ref *operand; /* the operands of expressions that are printed */
+    struct reader *reader;
+};
+void format_mark(struct format *f, const char *mark);
+void format_line(struct format *f); /* ends a line */
+void format_word(struct format *f, const char *word);
+bool format_has(struct format *f, const char *word, bool has);
+bool format_flag(struct format *f, const char *word, bool *flag);
+void format_int(struct format *f, int64_t *number, int64_t min);
+bool format_optional_int(struct format *f, const char *word, int64_t *number, int64_t min);
+void format_real(struct format *f, double *number, bool visibly_real);
+int format_choice(struct format *f, int chosen, const char *const *words, int count);
+void format_name(struct format *f, const char **name, const char *what);
+void format_axis(struct format *f, int *axis);
+void format_axes(struct format *f, int *rank, int *axes);
+void format_ref(struct format *f, struct ref *r);
+void format_expr(struct format *f, const struct expr **e);
+bool format_clause(struct format *f, const char *word, const struct expr **e);
+void format_within(struct format *f, struct within *w);
+void format_table(struct format *f, int rank, const int *axes, const double **data);
+/* Returns the expression with equal operands merged, as the parser does. So printed text does not change when it is
+   parsed and printed again. */
+const struct expr *expr_merged(struct module *m, const struct expr *e, int operands, const struct ref *operand);
+
 /* The leaves that an expression may have, depending on its use. */
 struct allowed {
     int operands;   /* EXPR_OPERAND k is allowed if k is below this number */
@@ -77,10 +113,7 @@ const char *ref_check(struct module *m, const struct ref *r, int rank, const int
 bool name_is_plain(const char *name);                  /* true if `name` has only letters, digits, _ and . */
 bool expr_integer_only(enum expr_op op, int argument); /* true if this argument must not be real */
 
-/* These functions are for inputs that share the memory of another input (within.c). within_print prints, for example,
-   " within k d". It prints nothing if w->of is NULL. */
-void within_print(const struct module *m, const struct within *w, struct text *out);
-struct within within_read(struct reader *r);
+/* Checks an input that shares the memory of another input. (within.c) */
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes);
 
 #endif

@@ -4,20 +4,6 @@
 
 #include <string.h>
 
-void within_print(const struct module *m, const struct within *w, struct text *out)
-{
-    if (w->of) text_add(out, " within %s %s", w->of, m->axis[w->row].name);
-}
-
-struct within within_read(struct reader *r)
-{
-    struct within w = {NULL, 0};
-    if (!reader_take(r, "within")) return w;
-    w.of = reader_name(r, "the name of the other input");
-    w.row = reader_axis(r);
-    return w;
-}
-
 const char *within_check(struct module *m, const struct within *w, int rank, const int *axes)
 {
     if (!w->of) return NULL;
