@@ -3,20 +3,23 @@
 
 #include <string.h>
 
-/* A block has `elements` elements in `bytes` bytes. With 0 elements, the block is a whole row: a byte for each element,
-   and `bytes` more bytes. */
 static const struct row {
-    const char *name;
+    const char *name, *c;
     int elements, bytes;
 } row[DTYPE_COUNT] = {
-    [DTYPE_F32] = {"f32", 1, 4},       [DTYPE_BF16] = {"bf16", 1, 2},   [DTYPE_F16] = {"f16", 1, 2},
-    [DTYPE_F64] = {"f64", 1, 8},       [DTYPE_I32] = {"i32", 1, 4},     [DTYPE_U8] = {"u8", 1, 1},
-    [DTYPE_FP8] = {"fp8", 1, 1},       [DTYPE_I8] = {"i8", 0, 4},       [DTYPE_I8_32] = {"i8_32", 32, 36},
-    [DTYPE_I8_64] = {"i8_64", 64, 68}, [DTYPE_Q8_0] = {"q8_0", 32, 34}, [DTYPE_Q4_0] = {"q4_0", 32, 18}};
+#define DTYPE(name, text, elements, bytes, c) {text, c, elements, bytes},
+#include "dtype.def"
+#undef DTYPE
+};
 
 const char *dtype_name(enum dtype dtype)
 {
     return row[dtype].name;
+}
+
+const char *dtype_c_type(enum dtype dtype)
+{
+    return row[dtype].c;
 }
 
 bool dtype_parse(const char *text, enum dtype *dtype)

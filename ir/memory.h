@@ -31,6 +31,8 @@ struct text {
 void text_add(struct text *text, const char *format, ...) IR_PRINTF(2, 3);
 void text_append(struct text *text, const char *bytes, size_t length);
 void text_free(struct text *text);
+/* Frees the text and returns a copy in the arena. */
+const char *text_take(struct text *text, struct arena *arena);
 
 /* ---- text from other sources: files, databases, other programs (plain_text.c) ---- */
 
@@ -68,25 +70,14 @@ const char *nearest_word(const char *text, const char *const *words);
 
 /* ---- storage types ---- */
 
-/* The types that attnrt.h describes (enum attn_dtype).
-   - I32 and U8 are for parameters only. U8 is a truth value: 0 is false.
-   - FP8 and the types after it are for inputs only. Their rows are bytes: elements with their scales. */
 enum dtype {
-    DTYPE_F32,
-    DTYPE_BF16,
-    DTYPE_F16,
-    DTYPE_F64,
-    DTYPE_I32,
-    DTYPE_U8,
-    DTYPE_FP8,
-    DTYPE_I8,
-    DTYPE_I8_32,
-    DTYPE_I8_64,
-    DTYPE_Q8_0,
-    DTYPE_Q4_0,
+#define DTYPE(name, text, elements, bytes, c) DTYPE_##name,
+#include "dtype.def"
+#undef DTYPE
     DTYPE_COUNT
 };
-const char *dtype_name(enum dtype dtype); /* returns a name such as "f32" */
+const char *dtype_name(enum dtype dtype);   /* returns a name such as "f32" */
+const char *dtype_c_type(enum dtype dtype); /* returns a type such as "float" */
 bool dtype_parse(const char *text, enum dtype *dtype);
 /* Returns the bytes of an element, or 1 if rows are bytes. */
 int dtype_bytes(enum dtype dtype);

@@ -8,22 +8,7 @@ const char *emit_real(enum dtype dtype)
 
 const char *emit_stored(enum dtype dtype)
 {
-    switch (dtype) {
-    case DTYPE_F32: return "float";
-    case DTYPE_BF16:
-    case DTYPE_F16: return "uint16_t";
-    case DTYPE_F64: return "double";
-    case DTYPE_I32: return "int32_t";
-    case DTYPE_U8:
-    case DTYPE_FP8:
-    case DTYPE_I8:
-    case DTYPE_I8_32:
-    case DTYPE_I8_64:
-    case DTYPE_Q8_0:
-    case DTYPE_Q4_0: return "uint8_t";
-    case DTYPE_COUNT: break;
-    }
-    return "";
+    return dtype_c_type(dtype);
 }
 
 const char *emit_type_suffix(const struct module *m, enum dtype dtype)

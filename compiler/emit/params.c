@@ -112,20 +112,10 @@ void emit_gradients_struct(const struct emission *p, struct text *out)
 
 const char *emit_runtime_dtype(enum dtype dtype)
 {
-    switch (dtype) {
-    case DTYPE_F32: return "ATTN_F32";
-    case DTYPE_BF16: return "ATTN_BF16";
-    case DTYPE_F16: return "ATTN_F16";
-    case DTYPE_F64: return "ATTN_F64";
-    case DTYPE_I32: return "ATTN_I32";
-    case DTYPE_U8: return "ATTN_U8";
-    case DTYPE_FP8: return "ATTN_FP8";
-    case DTYPE_I8: return "ATTN_I8";
-    case DTYPE_I8_32: return "ATTN_I8_32";
-    case DTYPE_I8_64: return "ATTN_I8_64";
-    case DTYPE_Q8_0: return "ATTN_Q8_0";
-    case DTYPE_Q4_0: return "ATTN_Q4_0";
-    case DTYPE_COUNT: break;
-    }
-    return "";
+    static const char *const name[] = {
+#define DTYPE(name, text, elements, bytes, c) "ATTN_" #name,
+#include "../../ir/dtype.def"
+#undef DTYPE
+    };
+    return name[dtype];
 }

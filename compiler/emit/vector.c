@@ -4,7 +4,6 @@
 #include "../spec/spec.h"
 #include "../target/target.h"
 
-#include <ctype.h>
 #include <string.h>
 
 static bool is_packed(enum dtype dtype)
@@ -87,9 +86,7 @@ static void define(const char *name, int64_t value, struct text *out)
 /* Prints a name for the headers that ends with the type's name in capitals. */
 static void define_type(const char *prefix, enum dtype dtype, struct text *out)
 {
-    text_add(out, "#define %s", prefix);
-    for (const char *c = dtype_name(dtype); *c; c++) text_add(out, "%c", toupper((unsigned char)*c));
-    text_add(out, " 1\n");
+    text_add(out, "#define %s%s 1\n", prefix, emit_runtime_dtype(dtype) + strlen("ATTN_"));
 }
 
 /* Prints the functions for rows of one type in memory. */
