@@ -43,40 +43,11 @@ int module_find_axis(const struct module *m, const char *name)
     return -1;
 }
 
-bool axis_is_sequence(const struct axis *a)
-{
-    static const bool sequences[] = {
-#define SIZE(name, text, sequence) sequence,
+const int axis_kinds[] = {
+#define SIZE(name, text, kind) kind,
 #include "size.def"
 #undef SIZE
-    };
-    return sequences[a->source];
-}
-
-bool axis_is_heads(const struct axis *a)
-{
-    return a->source == SIZE_HEADS || a->source == SIZE_KV_HEADS || a->source == SIZE_MEMBERS;
-}
-
-bool axis_is_chunks(const struct axis *a)
-{
-    return a->source == SIZE_CHUNKS || a->source == SIZE_QUERY_CHUNKS;
-}
-
-bool axis_is_number(const struct axis *a)
-{
-    return a->source == SIZE_FIRST_KEY || a->source == SIZE_ALL_KEYS || a->source == SIZE_SINK_MODE;
-}
-
-bool axis_is_counted(const struct axis *a)
-{
-    return a->source == SIZE_CONSTANT || a->source == SIZE_UNITS;
-}
-
-bool axis_is_whole(const struct axis *a)
-{
-    return a->source == SIZE_CONSTANT || a->source == SIZE_ROWS;
-}
+};
 
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size)
 {

@@ -6,7 +6,7 @@
 #include "memory.h"
 
 enum size_source {
-#define SIZE(name, text, sequence) SIZE_##name,
+#define SIZE(name, text, kind) SIZE_##name,
 #include "size.def"
 #undef SIZE
 };
@@ -93,21 +93,40 @@ struct module *module_new(struct arena *arena, const char *name, enum dtype dtyp
 /* Adds an axis. Returns its number, or -1 if there are MAX_AXES axes. */
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent);
 int module_find_axis(const struct module *m, const char *name); /* returns the axis with this name, or -1 */
-bool axis_is_sequence(const struct axis *a);                    /* true for queries and keys, whose loops are tiled */
-bool axis_is_chunks(const struct axis *a);
-bool axis_is_heads(const struct axis *a);   /* true for heads, of queries or keys */
-bool axis_is_number(const struct axis *a);  /* true for numbers of a call, which may be 0 and have no loop (size.def) */
-bool axis_is_counted(const struct axis *a); /* true if the extent does not depend on the problem size */
-/* True for SIZE_CONSTANT and SIZE_ROWS. A tile stores such an axis from index 0 on. If its extent is smaller, the
-   tile stores only the current range. */
-bool axis_is_whole(const struct axis *a);
+/* The kinds of an axis (size.def):
+   - SEQUENCE: queries and keys, whose loops are tiled
+   - CHUNK, HEAD: chunks, and heads, of queries or keys
+   - NUMBER: a number of a call, which may be 0 and has no loop
+   - COUNTED: the extent does not depend on the problem size
+   - WHOLE: a tile stores the axis from index 0 on. If its extent is smaller, the tile stores only the current range.
+   - GIVEN: the text of the axis has its extent, as in `axis c chunks 64` */
+enum axis_kind {
+    AXIS_OTHER = 0,
+    AXIS_SEQUENCE = 1,
+    AXIS_CHUNK = 2,
+    AXIS_HEAD = 4,
+    AXIS_NUMBER = 8,
+    AXIS_COUNTED = 16,
+    AXIS_WHOLE = 32,
+    AXIS_GIVEN = 64
+};
+extern const int axis_kinds[];
+/* clang-format off */
+#define AXIS_IS(name, kind) \
+    static inline bool axis_##name(const struct axis *a) { return (axis_kinds[a->source] & AXIS_##kind) != 0; }
+AXIS_IS(is_sequence, SEQUENCE) AXIS_IS(is_chunks, CHUNK) AXIS_IS(is_heads, HEAD) AXIS_IS(is_number, NUMBER)
+AXIS_IS(is_counted, COUNTED) AXIS_IS(is_whole, WHOLE) AXIS_IS(has_extent, GIVEN)
+#undef AXIS_IS
+/* clang-format on */
 
 /* Sets of axes, as bits (axes.c): bit a stands for axis a. */
 #define AXIS(a) (UINT32_C(1) << (a))
-uint32_t axes_set(int rank, const int *axes);
+        uint32_t axes_set(int rank, const int *axes);
 uint32_t axes_with_size(const struct module *m, enum size_source source);
 uint32_t axes_of_sequences(const struct module *m);
 uint32_t axes_of_chunks(const struct module *m);
+/* Whether one of the axes has this size. */
+bool axes_have(const struct module *m, int rank, const int *axes, enum size_source source);
 int axes_first(uint32_t axes); /* returns the first axis of a set, or -1 if the set is empty */
 int axes_only(uint32_t axes);  /* returns the only axis of a set, or -1 if the set is empty or has several axes */
 

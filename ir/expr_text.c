@@ -10,7 +10,7 @@
 enum { DEEPEST = 4000 };
 
 static const char *const size_names[] = {
-#define SIZE(name, text, sequence) text,
+#define SIZE(name, text, kind) text,
 #include "size.def"
 #undef SIZE
 };
@@ -93,13 +93,6 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
     }
 }
 
-/* Returns true if a number follows in the text of an axis, as in `axis c chunks 64`. */
-static bool has_extent(enum size_source source)
-{
-    return source == SIZE_CHUNKS || source == SIZE_QUERY_CHUNKS || source == SIZE_QUERY_BLOCKS ||
-           source == SIZE_KEY_BLOCKS || source == SIZE_UNITS || source == SIZE_ROWS;
-}
-
 void axis_lines_print(const struct module *m, struct text *out)
 {
     for (int a = 0; a < m->axes; a++) {
@@ -108,7 +101,7 @@ void axis_lines_print(const struct module *m, struct text *out)
             text_add(out, "%lld\n", (long long)m->axis[a].extent);
         else {
             text_add(out, "%s", size_name(m->axis[a].source));
-            if (has_extent(m->axis[a].source)) text_add(out, " %lld", (long long)m->axis[a].extent);
+            if (axis_has_extent(&m->axis[a])) text_add(out, " %lld", (long long)m->axis[a].extent);
             text_add(out, "\n");
         }
     }
@@ -372,7 +365,7 @@ void reader_axis_lines(struct reader *r)
                 expected(
                     r, "an extent: a number, batch, kv_heads, members, n_q, n_k, chunks, query_chunks, units or rows");
             extent = reader_int(r, 1);
-        } else if (has_extent(source))
+        } else if (axis_has_extent(&(struct axis){.source = source}))
             extent = reader_int(r, 1);
         if (!r->failed) module_axis(m, name, source, extent);
     }
