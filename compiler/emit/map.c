@@ -72,7 +72,7 @@ static void nest_free(struct nest *n)
 
 static void append(struct emitter *x, const struct text *code)
 {
-    text_append(x->out, code->data ? code->data : "", code->length);
+    text_append(x->out, code->data, code->length);
 }
 
 static struct ref compensation_of(const struct assign *a)
@@ -103,16 +103,11 @@ static void fold_lanes(struct nest *n)
     const char *value = scalar_as_vector(n, scalar_as_real(n, scalar_term(n, a->expr, LEVEL_ROW)));
     describe(n);
     append(x, &n->level[LEVEL_UNIFORM]);
-    for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) {
-        const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", axis, emit_first(x, s->axes[k]), axis,
-                  emit_end(x, s->axes[k]), axis);
-    }
+    for (int k = 0; k + 1 < s->rank; k++, x->indent += 4) emit_loop(x, 0, s->axes[k], 0, " {");
     bool maximum = a->fold == FOLD_MAX;
     const char *folded = maximum ? "lanes_max" : "lane_sums", *none = maximum ? "-INFINITY" : "0";
     emit_line(x, "vec_%s %s = splat_%s(%s);", x->suffix, folded, x->suffix, none);
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, n->lane), lane, lanes, lane,
-              x->lanes);
+    emit_loop(x, 0, n->lane, x->lanes, " {");
     for (int k = LEVEL_LANE; k <= LEVEL_ROW; k++) append(x, &n->level[k]);
     x->indent += 4;
     for (int k = 0; k < s->operands; k++) {
@@ -120,8 +115,9 @@ static void fold_lanes(struct nest *n)
         if (ahead) emit_line(x, "%s", ahead);
     }
     emit_line(x, "const vec_%s term = %s;", x->suffix, value);
-    const char *inside = scalar_as_mask(
-        n, (struct term){scalar_format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true, false});
+    const struct term compared = {scalar_format(n, "%s + lane_%s < %s", lane, x->suffix, lanes), KIND_BOOL, true,
+                                  false};
+    const char *inside = scalar_as_mask(n, compared);
     const char *term = scalar_format(n, "%s + %d <= %s ? term : pick_%s(%s, term, splat_%s(%s))", lane, x->lanes, lanes,
                                      x->suffix, inside, x->suffix, none);
     if (maximum)
@@ -293,8 +289,7 @@ static void keep_chains(struct map *map, const struct assign *a, const char *nam
     text_add(&map->registers, "%s_in%s[%d]", name, several ? scalar_format(n, "[%d]", map->vectors) : "", map->chains);
     text_add(&map->before, "%*sUNROLL for (int %s = 0; %s < %d; %s++) %s[%s] = splat_%s(-INFINITY);\n", depth, "",
              number, number, map->chains, number, chain, number, x->suffix);
-    scalar_line(n, map->innermost,
-                scalar_format(n, "%s[%s] = max_%s(%s[%s], %s);", chain, number, x->suffix, chain, number, value));
+    scalar_line(n, map->innermost, "%s[%s] = max_%s(%s[%s], %s);", chain, number, x->suffix, chain, number, value);
     const char *max = scalar_format(n, "%s[0]", chain);
     for (int c = 1; c < map->chains; c++) max = scalar_format(n, "max_%s(%s, %s[%d])", x->suffix, max, chain, c);
     if (factor != 1) max = scalar_format(n, "%s * %s", max, emit_number(x, factor, x->m->dtype != DTYPE_F64));
@@ -316,22 +311,21 @@ static void keep_in_register(struct map *map, const struct assign *a, const char
     text_add(&map->registers, "%s%s_in[%d]", map->registers.length ? ", " : "", name, map->vectors);
     if (a->fold == FOLD_MAX) {
         text_add(&map->before, "%*s%s%s = load_%s(%s);\n", depth, "", declared, sum, x->suffix, address);
-        scalar_line(n, innermost, scalar_format(n, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value));
+        scalar_line(n, innermost, "%s = max_%s(%s, %s);", sum, x->suffix, sum, value);
         text_add(&map->after, "%*sstore_%s(%s, %s);\n", depth, "", x->suffix, address, sum);
         return;
     }
     text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, sum, x->suffix);
-    scalar_line(n, innermost, scalar_format(n, "%s += %s;", sum, value));
+    scalar_line(n, innermost, "%s += %s;", sum, value);
     const struct axis *row = &x->m->axis[n->s->axes[n->s->rank - 2]];
     const int64_t terms = emit_tiled(x, n->s->axes[n->s->rank - 2]) ? 0 : row->extent, part = terms > 384 ? 192 : 32;
     if (terms > 2 * part) { /* Sums of `part` terms are added separately, which reduces rounding errors. */
         const char *whole = scalar_format(n, "%s_in_whole%s", name, each);
         text_add(&map->before, "%*s%s%s = (vec_%s){0};\n", depth, "", declared, whole, x->suffix);
         text_add(&map->registers, ", %s_in_whole[%d]", name, map->vectors);
-        scalar_line(n, innermost,
-                    scalar_format(n, "if (%s %% %lld == %lld) {", row->name, (long long)part, (long long)part - 1));
-        scalar_line(n, innermost, scalar_format(n, "    %s += %s;", whole, sum));
-        scalar_line(n, innermost, scalar_format(n, "    %s = (vec_%s){0};", sum, x->suffix));
+        scalar_line(n, innermost, "if (%s %% %lld == %lld) {", row->name, (long long)part, (long long)part - 1);
+        scalar_line(n, innermost, "    %s += %s;", whole, sum);
+        scalar_line(n, innermost, "    %s = (vec_%s){0};", sum, x->suffix);
         scalar_line(n, innermost, "}");
         text_add(&map->after, "%*s%s += %s;\n", depth, "", sum, whole);
     }
@@ -364,22 +358,21 @@ static void store_each(struct map *map, int k, const char *name, const char *add
     const struct assign *a = &n->s->assign[k];
     if (a->fold == FOLD_SUM && a->compensation) {
         const struct ref compensation = compensation_of(a);
-        scalar_line(n, map->innermost,
-                    scalar_format(n, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address,
-                                  emit_address(x, &compensation), value, x->suffix));
+        scalar_line(n, map->innermost, "add_%s(%s, %s, %s, splat_%s(1));", x->suffix, address,
+                    emit_address(x, &compensation), value, x->suffix);
         return;
     }
     if (a->fold == FOLD_SUM) value = scalar_format(n, "load_%s(%s) + %s", x->suffix, address, scalar_wrapped(n, value));
     if (a->fold == FOLD_MAX) value = scalar_format(n, "max_%s(load_%s(%s), %s)", x->suffix, x->suffix, address, value);
     if (used_later(n, k)) {
         const char *made = scalar_format(n, "%s_new%d", name, x->temporaries++);
-        scalar_line(n, map->innermost, scalar_format(n, "const vec_%s %s = %s;", x->suffix, made, value));
+        scalar_line(n, map->innermost, "const vec_%s %s = %s;", x->suffix, made, value);
         for (int o = 0; o < n->s->operands; o++)
             if (ref_equal(&n->s->operand[o], &a->to)) renew(n, o, made);
         value = made;
     }
     if (a->fold != FOLD_SET || in_memory(x, a->to.of))
-        scalar_line(n, map->innermost, scalar_format(n, "store_%s(%s, %s);", x->suffix, address, value));
+        scalar_line(n, map->innermost, "store_%s(%s, %s);", x->suffix, address, value);
 }
 
 static void assign(struct map *map, int k)
@@ -462,8 +455,7 @@ static void print_nest(struct map *map)
             open_chains(map, axis, emit_first(x, s->axes[k]), emit_end(x, s->axes[k]));
             continue;
         }
-        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)%s", axis, emit_first(x, s->axes[k]), axis,
-                  emit_end(x, s->axes[k]), axis, (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
+        emit_loop(x, 0, s->axes[k], 0, (k + 2 == s->rank || k + 1 == outer || lanes_last) ? " {" : "");
         if (k + 1 == outer) append(x, &map->before);
     }
     if (lanes_last) {
@@ -501,15 +493,13 @@ static bool emit_each_row(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < s->operands; k++)
         if (x->l->array[s->operand[k].of].kind == ARRAY_TILE) return false;
     struct nest nest = nest_of(x, s, -1), *const n = &nest;
-    const char *const row = x->m->axis[s->axes[0]].name;
     n->depth[LEVEL_UNIFORM] = x->indent;
     n->depth[LEVEL_LANE] = n->depth[LEVEL_ROW] = x->indent + 4;
     scalar_count_parents(n, a->expr);
     const char *const value = scalar_as_real(n, scalar_term(n, a->expr, LEVEL_ROW)).c;
     describe(n);
     append(x, &n->level[LEVEL_UNIFORM]);
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", row, emit_first(x, s->axes[0]), row, emit_end(x, s->axes[0]),
-              row);
+    emit_loop(x, 0, s->axes[0], 0, " {");
     append(x, &n->level[LEVEL_ROW]);
     emit_line(x, "    %s = %s;", emit_element(x, &a->to), value);
     emit_line(x, "}");

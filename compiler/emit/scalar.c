@@ -38,12 +38,37 @@ enum level scalar_level_of(const struct nest *n, const struct expr *e)
     return on_rows(n, e) ? LEVEL_ROW : n->lane >= 0 && scalar_depends(n, e, n->lane) ? LEVEL_LANE : LEVEL_UNIFORM;
 }
 
-void scalar_line(struct nest *n, enum level level, const char *text)
+void scalar_line(struct nest *n, enum level level, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
+    const char *const text = arena_vprintf(n->x->m->arena, format, arguments);
+    va_end(arguments);
     text_add(&n->level[level], "%*s%s\n", n->depth[level], "", text);
 }
 
 /* ---- terms ---- */
+
+/* Returns a term of formatted C. */
+static struct term term_of(struct nest *n, enum kind kind, bool vector, const char *format, ...) IR_PRINTF(4, 5);
+static struct term term_of(struct nest *n, enum kind kind, bool vector, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const struct term made = {arena_vprintf(n->x->m->arena, format, arguments), kind, vector, false};
+    va_end(arguments);
+    return made;
+}
+
+static struct term with_lanes(struct term t, bool narrow)
+{
+    t.narrow = narrow;
+    return t;
+}
+
+/* An integer, and a truth value, of each lane. */
+#define ints_of(n, ...) term_of(n, KIND_INT, true, __VA_ARGS__)
+#define mask_of(n, narrow, ...) with_lanes(term_of(n, KIND_BOOL, true, __VA_ARGS__), narrow)
 
 /* Returns the C type of a term. */
 static const char *type_name(const struct nest *n, const struct term *t)
@@ -83,7 +108,7 @@ const char *scalar_wrapped(struct nest *n, const char *c)
 /* Declares the variable `name` for the term, and returns the variable. */
 static struct term name_term(struct nest *n, struct term t, enum level level, const char *name)
 {
-    scalar_line(n, level, scalar_format(n, "const %s %s = %s;", type_name(n, &t), name, t.c));
+    scalar_line(n, level, "const %s %s = %s;", type_name(n, &t), name, t.c);
     t.c = name;
     return t;
 }
@@ -136,15 +161,10 @@ static struct term as_double(struct nest *n, struct term t)
 static struct term as_int(struct nest *n, struct term t)
 {
     if (t.kind == KIND_INT) return t;
-    if (t.kind == KIND_WORD)
-        return (struct term){scalar_format(n, "__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT,
-                             true, false};
-    if (!t.vector)
-        return (struct term){scalar_format(n, "(int64_t)%s", scalar_wrapped(n, t.c)), KIND_INT, false, false};
-    if (t.narrow)
-        return (struct term){scalar_format(n, "-__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix), KIND_INT,
-                             true, false};
-    return (struct term){scalar_format(n, "-%s", scalar_wrapped(n, t.c)), KIND_INT, true, false};
+    if (t.kind == KIND_WORD) return ints_of(n, "__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix);
+    if (!t.vector) return term_of(n, KIND_INT, false, "(int64_t)%s", scalar_wrapped(n, t.c));
+    if (t.narrow) return ints_of(n, "-__builtin_convertvector(%s, ints_%s)", t.c, n->x->suffix);
+    return ints_of(n, "-%s", scalar_wrapped(n, t.c));
 }
 
 struct term scalar_as_bool(struct nest *n, struct term t)
@@ -208,13 +228,12 @@ static struct term named_element(struct nest *n, const struct expr *e, enum leve
     struct emitter *const x = n->x;
     if (n->lane < 0 || !scalar_depends(n, e, n->lane)) {
         const char *const one = emit_element_by_name(x, e, -1, NULL, NULL);
-        return (struct term){scalar_format(n, "(double)%s", one), KIND_DOUBLE, false, false};
+        return term_of(n, KIND_DOUBLE, false, "(double)%s", one);
     }
     const char *const name = scalar_format(n, "element_%d", x->temporaries++);
     const char *const one = emit_element_by_name(x, e, n->lane, subscript_of_lanes, &(struct lanes){n, level});
-    scalar_line(n, level, scalar_format(n, "wide_%s %s;", x->suffix, name));
-    scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = (double)%s;", x->lanes, name, one));
+    scalar_line(n, level, "wide_%s %s;", x->suffix, name);
+    scalar_line(n, level, "for (int lane = 0; lane < %d; lane++) %s[lane] = (double)%s;", x->lanes, name, one);
     return (struct term){name, KIND_DOUBLE, true, false};
 }
 
@@ -233,9 +252,8 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
         arg[k] = e->op == EXPR_SELECT && k == 0 ? scalar_as_bool(n, scalar_term(n, e->arg[k], level))
                                                 : wide_term(n, e->arg[k], level);
     const char *a = scalar_wrapped(n, arg[0].c), *b = scalar_wrapped(n, arg[1].c), *c = scalar_wrapped(n, arg[2].c);
-    if (expr_infix(e->op))
-        return (struct term){scalar_format(n, "%s %s %s", a, expr_infix(e->op), b), KIND_DOUBLE, true, false};
-    if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", a), KIND_DOUBLE, true, false};
+    if (expr_infix(e->op)) return term_of(n, KIND_DOUBLE, true, "%s %s %s", a, expr_infix(e->op), b);
+    if (e->op == EXPR_NEG) return term_of(n, KIND_DOUBLE, true, "-%s", a);
     /* Other operations become a loop over the lanes. */
     int number = x->temporaries++;
     const char *value;
@@ -247,18 +265,16 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
             lanes[k] = parts[k];
             if (!arg[k].vector) continue;
             lanes[k] = scalar_format(n, "t_%d_%c[lane]", number, "cab"[k]);
-            scalar_line(n, own,
-                        scalar_format(n, "const %s t_%d_%c = %s;", type_name(n, &arg[k]), number, "cab"[k], parts[k]));
+            scalar_line(n, own, "const %s t_%d_%c = %s;", type_name(n, &arg[k]), number, "cab"[k], parts[k]);
         }
         value = scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, lanes[0]), lanes[1], lanes[2]);
-        scalar_line(n, own, scalar_format(n, "wide_%s t_%d;", suffix, number));
+        scalar_line(n, own, "wide_%s t_%d;", suffix, number);
     } else {
         const char *second = arg[1].c;
-        scalar_line(n, own,
-                    scalar_format(n, "wide_%s t_%d = %s;", suffix, number,
-                                  arg[0].vector ? arg[0].c : scalar_format(n, "%s - (wide_%s){0}", a, suffix)));
+        scalar_line(n, own, "wide_%s t_%d = %s;", suffix, number,
+                    arg[0].vector ? arg[0].c : scalar_format(n, "%s - (wide_%s){0}", a, suffix));
         if (arg[1].vector) {
-            scalar_line(n, own, scalar_format(n, "const wide_%s t_%d_b = %s;", suffix, number, second));
+            scalar_line(n, own, "const wide_%s t_%d_b = %s;", suffix, number, second);
             second = scalar_format(n, "t_%d_b[lane]", number);
         }
         if (e->op == EXPR_MIN || e->op == EXPR_MAX)
@@ -267,17 +283,11 @@ static struct term wide_term(struct nest *n, const struct expr *e, enum level le
             value = *second ? scalar_format(n, "%s(t_%d[lane], %s)", expr_c_function(e->op), number, second)
                             : scalar_format(n, "%s(t_%d[lane])", expr_c_function(e->op), number);
     }
-    scalar_line(n, own,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value));
-    return (struct term){scalar_format(n, "t_%d", number), KIND_DOUBLE, true, false};
+    scalar_line(n, own, "for (int lane = 0; lane < %d; lane++) t_%d[lane] = %s;", x->lanes, number, value);
+    return term_of(n, KIND_DOUBLE, true, "t_%d", number);
 }
 
 /* ---- integers and truth values ---- */
-
-static struct term ints_of(const char *c)
-{
-    return (struct term){c, KIND_INT, true, false};
-}
 
 static bool compares(const struct expr *e)
 {
@@ -337,10 +347,9 @@ static struct term index_of_lanes(struct nest *n)
     struct emitter *x = n->x;
     const char *name = x->m->axis[n->lane].name;
     if (emit_apart(x, n->lane))
-        return ints_of(
-            scalar_format(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix));
+        return ints_of(n, "%s0 + %lld * (%s + lane_%s)", name, (long long)x->stride[n->lane], name, x->suffix);
     const char *base = emit_tiled(x, n->lane) ? scalar_format(n, "%s0 + %s", name, name) : name;
-    return ints_of(scalar_format(n, "%s + lane_%s", base, x->suffix));
+    return ints_of(n, "%s + lane_%s", base, x->suffix);
 }
 
 /* Returns whether e tests one flag of a parameter in each lane, at equal distances. Sets *rows and *positions to the
@@ -414,19 +423,15 @@ static struct term flags_of_lanes(struct nest *n, const struct expr *e, int64_t 
         const int key = n->s->axes[0];
         const struct expr *const first = expr_replace(x->m, id->arg[1], expr_index(x->m, key), expr_lo(x->m, key));
         const char *const flags = scalar_format(n, "flags_%d", x->temporaries++);
-        scalar_line(n, LEVEL_LANE, scalar_format(n, "uint8_t %s[%lld * %d];", flags, (long long)keys, x->lanes));
-        scalar_line(n, LEVEL_LANE,
-                    scalar_format(n, "turn_flags_%s(%s, %s + %s%s, %s, %s, %s, %s1 - %s0);", x->suffix, flags,
-                                  emit_ids_of_sequence(x, id), emit_integer_text(x, first, true), times, step, column,
-                                  lanes, x->m->axis[key].name, x->m->axis[key].name));
-        return (struct term){scalar_format(n, "flags_of_lanes_%s(%s + %s * %d, 1, %d)", x->suffix, flags,
-                                           x->m->axis[key].name, x->lanes, x->lanes),
-                             KIND_BOOL, true, true};
+        scalar_line(n, LEVEL_LANE, "uint8_t %s[%lld * %d];", flags, (long long)keys, x->lanes);
+        scalar_line(n, LEVEL_LANE, "turn_flags_%s(%s, %s + %s%s, %s, %s, %s, %s1 - %s0);", x->suffix, flags,
+                    emit_ids_of_sequence(x, id), emit_integer_text(x, first, true), times, step, column, lanes,
+                    x->m->axis[key].name, x->m->axis[key].name);
+        return mask_of(n, true, "flags_of_lanes_%s(%s + %s * %d, 1, %d)", x->suffix, flags, x->m->axis[key].name,
+                       x->lanes, x->lanes);
     }
-    return (struct term){scalar_format(n, "%s_of_lanes_%s(%s + %s%s, %s, %s)", function, x->suffix,
-                                       emit_ids_of_sequence(x, id), emit_integer_text(x, id->arg[1], true), times, step,
-                                       lanes),
-                         KIND_BOOL, true, true};
+    return mask_of(n, true, "%s_of_lanes_%s(%s + %s%s, %s, %s)", function, x->suffix, emit_ids_of_sequence(x, id),
+                   emit_integer_text(x, id->arg[1], true), times, step, lanes);
 }
 
 /* Declares a variable with the integer of each lane, and returns the variable's name. */
@@ -434,8 +439,7 @@ static const char *ints_of_lanes(struct nest *n, const struct expr *e, enum leve
 {
     struct emitter *const x = n->x;
     const char *const name = scalar_format(n, "rows_%d", x->temporaries++);
-    scalar_line(n, level,
-                scalar_format(n, "const ints_%s %s = %s;", x->suffix, name, as_int(n, scalar_term(n, e, level)).c));
+    scalar_line(n, level, "const ints_%s %s = %s;", x->suffix, name, as_int(n, scalar_term(n, e, level)).c);
     return name;
 }
 
@@ -461,12 +465,10 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
                                                           &(struct lanes){n, level}))
                       : scalar_format(n, "%s + min(%s[lane], %s - 1) * %s", emit_ids_base(x, a),
                                       ints_of_lanes(n, emit_row(x, e), level), emit_rows(x, e), length);
-    scalar_line(n, level, scalar_format(n, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at)));
-    scalar_line(n, level,
-                scalar_format(n, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s;", x->lanes, name,
-                              emit_element_along(x, e, row ? row : emit_ids_of_sequence(x, e),
-                                                 scalar_format(n, "%s[lane]", name))));
-    return ints_of(name);
+    scalar_line(n, level, "ints_%s %s = %s;", x->suffix, name, scalar_as_vector(n, at));
+    scalar_line(n, level, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s;", x->lanes, name,
+                emit_element_along(x, e, row ? row : emit_ids_of_sequence(x, e), scalar_format(n, "%s[lane]", name)));
+    return ints_of(n, "%s", name);
 }
 
 /* Returns whether e compares a random number with a 32-bit constant. */
@@ -487,9 +489,8 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
                                  : NULL;
     if (step) return flags_of_lanes(n, e, rows, positions, step);
     if (compares_words(e))
-        return (struct term){scalar_format(n, "words_below_%s(%s, UINT32_C(%lld))", n->x->suffix,
-                                           scalar_term(n, e->arg[0], level).c, (long long)e->arg[1]->integer),
-                             KIND_BOOL, true, true};
+        return mask_of(n, true, "words_below_%s(%s, UINT32_C(%lld))", n->x->suffix, scalar_term(n, e->arg[0], level).c,
+                       (long long)e->arg[1]->integer);
     if (compares_reals(e) && !expr_has(e, EXPR_OPERAND)) {
         a = wide_term(n, e->arg[0], level);
         b = wide_term(n, e->arg[1], level);
@@ -500,9 +501,7 @@ static struct term comparison(struct nest *n, const struct expr *e, enum level l
         a = narrow ? scalar_as_real(n, a) : as_int(n, a);
         b = narrow ? scalar_as_real(n, b) : as_int(n, b);
     }
-    return (struct term){
-        scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)), KIND_BOOL,
-        true, narrow};
+    return mask_of(n, narrow, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c));
 }
 
 /* Returns C for an operand of `and` or `or`, which is 0 or -1 in each lane. If `narrow`, it is as wide as the
@@ -520,9 +519,7 @@ static struct term and_or(struct nest *n, const struct expr *e, enum level level
     struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
                 b = scalar_as_bool(n, scalar_term(n, e->arg[1], level));
     bool narrow = a.narrow || b.narrow;
-    return (struct term){
-        scalar_format(n, "%s %s %s", side(n, a, narrow), e->op == EXPR_AND ? "&" : "|", side(n, b, narrow)), KIND_BOOL,
-        true, narrow};
+    return mask_of(n, narrow, "%s %s %s", side(n, a, narrow), e->op == EXPR_AND ? "&" : "|", side(n, b, narrow));
 }
 
 /* Returns the term of EXPR_DRAWN. It is a mask that a function of runtime/kernel/draw.h computes. */
@@ -545,25 +542,22 @@ static struct term select_integer(struct nest *n, const struct expr *e, enum lev
     struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level)),
                 b = as_int(n, scalar_term(n, e->arg[1], level)), c = as_int(n, scalar_term(n, e->arg[2], level));
     const char *p = scalar_wrapped(n, scalar_as_vector(n, b)), *q = scalar_wrapped(n, scalar_as_vector(n, c));
-    if (!a.vector) return ints_of(scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a.c), p, q));
+    if (!a.vector) return ints_of(n, "%s ? %s : %s", scalar_wrapped(n, a.c), p, q);
     const char *mask = a.narrow && n->x->m->dtype != DTYPE_F64
                            ? scalar_format(n, "__builtin_convertvector(%s, ints_%s)", a.c, n->x->suffix)
                            : scalar_wrapped(n, a.c);
-    return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q));
+    return ints_of(n, "(%s & %s) | (~%s & %s)", mask, p, mask, q);
 }
 
 /* Returns the term of a shift per lane. C does not define shifts by fewer than 0 or more than 63 bits. */
 static struct term shift(struct nest *n, const struct expr *e, enum level level)
 {
     const struct term a = as_int(n, scalar_term(n, e->arg[0], level)), b = as_int(n, scalar_term(n, e->arg[1], level));
-    const char *const p = scalar_wrapped(n, scalar_as_vector(n, a)), *const by = name_term(
-                                                                                     n, ints_of(scalar_as_vector(n, b)),
-                                                                                     level,
-                                                                                     scalar_format(n, "by_%d",
-                                                                                                   n->x->temporaries++))
-                                                                                     .c;
-    return ints_of(e->op == EXPR_SHIFT_LEFT ? scalar_format(n, "(%s << (%s & 63)) & ((%s & ~63) == 0)", p, by, by)
-                                            : scalar_format(n, "%s >> ((%s | ((%s & ~63) != 0)) & 63)", p, by, by));
+    const char *const p = scalar_wrapped(n, scalar_as_vector(n, a));
+    const struct term shifts = ints_of(n, "%s", scalar_as_vector(n, b));
+    const char *const by = name_term(n, shifts, level, scalar_format(n, "by_%d", n->x->temporaries++)).c;
+    return e->op == EXPR_SHIFT_LEFT ? ints_of(n, "(%s << (%s & 63)) & ((%s & ~63) == 0)", p, by, by)
+                                    : ints_of(n, "%s >> ((%s | ((%s & ~63) != 0)) & 63)", p, by, by);
 }
 
 /* Returns the term of integer arithmetic per lane, without a branch. */
@@ -571,20 +565,19 @@ static struct term arithmetic(struct nest *n, const struct expr *e, enum level l
 {
     struct term a = as_int(n, scalar_term(n, e->arg[0], level));
     const char *p = scalar_wrapped(n, a.c);
-    if (e->op == EXPR_NEG) return ints_of(scalar_format(n, "-%s", p));
-    if (e->op == EXPR_ABS) return ints_of(scalar_format(n, "(%s ^ (%s >> 63)) - (%s >> 63)", p, p, p));
+    if (e->op == EXPR_NEG) return ints_of(n, "-%s", p);
+    if (e->op == EXPR_ABS) return ints_of(n, "(%s ^ (%s >> 63)) - (%s >> 63)", p, p, p);
     struct term b = as_int(n, scalar_term(n, e->arg[1], level));
     const char *q = scalar_wrapped(n, b.c);
-    if (expr_infix(e->op)) return ints_of(scalar_format(n, "%s %s %s", p, expr_infix(e->op), q));
+    if (expr_infix(e->op)) return ints_of(n, "%s %s %s", p, expr_infix(e->op), q);
     if (e->op == EXPR_FLOORMOD) {
-        const char *r = name_term(n, ints_of(scalar_format(n, "%s %% %s", p, q)), level,
-                                  scalar_format(n, "r%d", n->x->temporaries++))
+        const char *r = name_term(n, ints_of(n, "%s %% %s", p, q), level, scalar_format(n, "r%d", n->x->temporaries++))
                             .c;
-        return ints_of(scalar_format(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r, r, r, q, q));
+        return ints_of(n, "%s + (((%s != 0) & ((%s < 0) != (%s < 0))) & %s)", r, r, r, q, q);
     }
     const char *less = scalar_format(n, "(%s %s %s)", p, e->op == EXPR_MIN ? "<" : ">", q);
-    return ints_of(scalar_format(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less,
-                                 scalar_wrapped(n, scalar_as_vector(n, b))));
+    return ints_of(n, "(%s & %s) | (~%s & %s)", less, scalar_wrapped(n, scalar_as_vector(n, a)), less,
+                   scalar_wrapped(n, scalar_as_vector(n, b)));
 }
 
 /* Returns the term for a real that is truncated to an integer. The C function truncate_T takes addresses, because
@@ -596,9 +589,9 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
     const int number = n->x->temporaries++;
     const char *const suffix = n->x->suffix, *const whole = scalar_format(n, "whole%d", number);
     a = name_term(n, a, level, scalar_format(n, "real%d", number));
-    scalar_line(n, level, scalar_format(n, "ints_%s %s = {0};", suffix, whole));
-    scalar_line(n, level, scalar_format(n, "truncate_%s(&%s, &%s);", suffix, whole, a.c));
-    return ints_of(whole);
+    scalar_line(n, level, "ints_%s %s = {0};", suffix, whole);
+    scalar_line(n, level, "truncate_%s(&%s, &%s);", suffix, whole, a.c);
+    return ints_of(n, "%s", whole);
 }
 
 /* ---- random numbers: calls of the functions in runtime/kernel/random.h ---- */
@@ -607,7 +600,7 @@ static struct term truncated(struct nest *n, const struct expr *e, enum level le
 static const char *lanes_of(struct nest *n, const struct expr *e, enum level level, const char *name)
 {
     const struct term t = as_int(n, scalar_term(n, e, level));
-    scalar_line(n, level, scalar_format(n, "const ints_%s %s = %s;", n->x->suffix, name, scalar_as_vector(n, t)));
+    scalar_line(n, level, "const ints_%s %s = %s;", n->x->suffix, name, scalar_as_vector(n, t));
     return name;
 }
 
@@ -626,11 +619,9 @@ static struct term random_term(struct nest *n, const struct expr *e, enum level 
                by_y = !z_varies && !scalar_depends(n, arg[1], n->lane) && !on_rows(n, arg[0]) && !on_rows(n, arg[2]),
                by_x = !z_varies && !scalar_depends(n, arg[0], n->lane) && arg[1] == expr_index(x->m, n->lane) &&
                       !emit_apart(x, n->lane);
-    scalar_line(
-        n, LEVEL_UNIFORM,
-        scalar_format(n, "const struct random_keys_%s keys_%d = random_keys_of_%s(call->p.seed);", s, number, s));
-    if (by_y || by_x)
-        scalar_line(n, LEVEL_LANE, scalar_format(n, "struct random_%s last_%d = {.first = INT64_MIN};", s, number));
+    scalar_line(n, LEVEL_UNIFORM, "const struct random_keys_%s keys_%d = random_keys_of_%s(call->p.seed);", s, number,
+                s);
+    if (by_y || by_x) scalar_line(n, LEVEL_LANE, "struct random_%s last_%d = {.first = INT64_MIN};", s, number);
     if (by_y)
         made = scalar_format(n, "random_at_y_%s(&last_%d, &keys_%d, &%s, %s, %s)", s, number, number,
                              lanes_of(n, arg[0], LEVEL_LANE, scalar_format(n, "x_%d", number)), emit_integer(x, arg[1]),
@@ -658,7 +649,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     case EXPR_OR: return and_or(n, e, level);
     case EXPR_NOT: {
         struct term a = scalar_as_bool(n, scalar_term(n, e->arg[0], level));
-        return (struct term){scalar_format(n, "~%s", scalar_wrapped(n, a.c)), KIND_BOOL, true, a.narrow};
+        return mask_of(n, a.narrow, "~%s", scalar_wrapped(n, a.c));
     }
     case EXPR_DRAWN: return drawn(n, e, level);
     case EXPR_RANDOM: return random_term(n, e, level);
@@ -681,9 +672,8 @@ static struct term double_term(struct nest *n, const struct expr *e, enum level 
     }
     if (expr_infix(e->op)) {
         struct term a = double_term(n, e->arg[0], level), b = double_term(n, e->arg[1], level);
-        return (struct term){
-            scalar_format(n, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op), scalar_wrapped(n, b.c)),
-            KIND_DOUBLE, a.vector || b.vector, false};
+        return term_of(n, KIND_DOUBLE, a.vector || b.vector, "%s %s %s", scalar_wrapped(n, a.c), expr_infix(e->op),
+                       scalar_wrapped(n, b.c));
     }
     return from_indices(n, e) ? wide_term(n, e, level) : as_double(n, scalar_term(n, e, level));
 }
@@ -727,8 +717,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     if (e->type != TYPE_INT || n->lane < 0 || !scalar_depends(n, e, n->lane) || !on_rows(n, e))
         return scalar_as_real(n, scalar_term(n, e, level));
     if (e->op == EXPR_ABS) {
-        return (struct term){scalar_format(n, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c),
-                             KIND_REAL, true, false};
+        return term_of(n, KIND_REAL, true, "abs_%s(%s)", x->suffix, real_of_integer(n, e->arg[0], level).c);
     }
     struct form f = {.remainder = expr_int(x->m, 0)};
     /* The remainder may compare elements, so it may depend on rows. */
@@ -754,7 +743,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
     if (!linear) return scalar_as_real(n, scalar_term(n, e, level));
     struct term start = scalar_as_real(n, scalar_term(n, base, LEVEL_LANE));
     start = name_term(n, start, LEVEL_LANE, scalar_format(n, "t_%d", x->temporaries++));
-    return (struct term){scalar_format(n, "%s%s", start.c, rows), KIND_REAL, true, false};
+    return term_of(n, KIND_REAL, true, "%s%s", start.c, rows);
 }
 
 /* Returns whether e is a slope times a distance, up to its sign. A slope is a real constant of the nest. A distance
@@ -781,18 +770,16 @@ static struct term slope_term(struct nest *n, const struct expr *e, enum level l
     struct term other = scalar_as_real(n, scalar_term(n, e->arg[1 - which], level)),
                 slope = wide_term(n, product->arg[swapped], LEVEL_UNIFORM);
     int number = x->temporaries++;
-    scalar_line(n, LEVEL_UNIFORM, scalar_format(n, "const double t_%d = %s;", number, slope.c));
-    scalar_line(n, LEVEL_UNIFORM,
-                scalar_format(n, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);",
-                              number, x->suffix, number, number, number, number));
+    scalar_line(n, LEVEL_UNIFORM, "const double t_%d = %s;", number, slope.c);
+    scalar_line(n, LEVEL_UNIFORM, "const float t_%d_high = high_part_%s(t_%d), t_%d_rest = (float)(t_%d - t_%d_high);",
+                number, x->suffix, number, number, number, number);
     struct term distance = name_term(n, real_of_integer(n, product->arg[!swapped], level),
                                      scalar_level_of(n, product->arg[!swapped]),
                                      scalar_format(n, "t_%d_times", number));
     const char *first = scalar_format(n, minus[1 - which] ? "-%s" : "%s", scalar_wrapped(n, other.c)),
                *sign = minus[which] ? "-" : "+";
-    return (struct term){scalar_format(n, "(%s %s (t_%d_high * %s)) %s (t_%d_rest * %s)", first, sign, number,
-                                       distance.c, sign, number, distance.c),
-                         KIND_REAL, true, false};
+    return term_of(n, KIND_REAL, true, "(%s %s (t_%d_high * %s)) %s (t_%d_rest * %s)", first, sign, number, distance.c,
+                   sign, number, distance.c);
 }
 
 /* Returns a tanh that e multiplies by a large constant, or NULL. Such a product caps numbers that are mostly far below
@@ -816,14 +803,11 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     bool vector = n->lane >= 0 && scalar_depends(n, e, n->lane);
     if (e->op == EXPR_SIN || e->op == EXPR_COS) {
         struct term a = double_term(n, e->arg[0], level);
-        if (!a.vector)
-            return scalar_as_real(
-                n, (struct term){scalar_format(n, "%s(%s)", expr_c_function(e->op), a.c), KIND_DOUBLE, false, false});
+        if (!a.vector) return scalar_as_real(n, term_of(n, KIND_DOUBLE, false, "%s(%s)", expr_c_function(e->op), a.c));
         if (!is_name(a.c) || strchr(a.c, '('))
             a = name_term(n, a, level, scalar_format(n, "angle%d", n->x->temporaries++));
         const char *const any = angle_is_small(n, e->arg[0]) ? "" : "_any";
-        return (struct term){scalar_format(n, "%s%s_%s(&%s)", expr_name(e->op), any, x->suffix, a.c), KIND_REAL, true,
-                             false};
+        return term_of(n, KIND_REAL, true, "%s%s_%s(&%s)", expr_name(e->op), any, x->suffix, a.c);
     }
     if (expr_rounds(e->op) && vector && !expr_has(e, EXPR_OPERAND)) return scalar_as_real(n, wide_term(n, e, level));
     bool sum = e->op == EXPR_ADD || e->op == EXPR_SUB;
@@ -844,20 +828,15 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
     enum kind kind = exact ? KIND_DOUBLE : KIND_REAL;
     const char *a = arg[0].c, *b = arg[1].c, *c = arg[2].c, *f = !exact && narrow ? "f" : "";
     if (expr_infix(e->op))
-        return (struct term){
-            scalar_format(n, "%s %s %s", scalar_wrapped(n, a), expr_infix(e->op), scalar_wrapped(n, b)), kind, vector,
-            false};
-    if (e->op == EXPR_NEG) return (struct term){scalar_format(n, "-%s", scalar_wrapped(n, a)), kind, vector, false};
+        return term_of(n, kind, vector, "%s %s %s", scalar_wrapped(n, a), expr_infix(e->op), scalar_wrapped(n, b));
+    if (e->op == EXPR_NEG) return term_of(n, kind, vector, "-%s", scalar_wrapped(n, a));
     if (e->op == EXPR_SELECT) {
         if (!vector)
-            return (struct term){
-                scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), scalar_wrapped(n, b), scalar_wrapped(n, c)),
-                kind, false, false};
+            return term_of(n, kind, false, "%s ? %s : %s", scalar_wrapped(n, a), scalar_wrapped(n, b),
+                           scalar_wrapped(n, c));
         b = scalar_as_vector(n, arg[1]), c = scalar_as_vector(n, arg[2]);
-        if (!arg[0].vector)
-            return (struct term){scalar_format(n, "%s ? %s : %s", scalar_wrapped(n, a), b, c), kind, true, false};
-        return (struct term){scalar_format(n, "pick_%s(%s, %s, %s)", x->suffix, scalar_as_mask(n, arg[0]), b, c), kind,
-                             true, false};
+        if (!arg[0].vector) return term_of(n, kind, true, "%s ? %s : %s", scalar_wrapped(n, a), b, c);
+        return term_of(n, kind, true, "pick_%s(%s, %s, %s)", x->suffix, scalar_as_mask(n, arg[0]), b, c);
     }
     if (!vector) {
         const char *name = expr_c_function(e->op);
@@ -867,30 +846,25 @@ static struct term real_term(struct nest *n, const struct expr *e, enum level le
                     arg[k] = name_term(n, arg[k], level, scalar_format(n, "t_%d", x->temporaries++));
             return (struct term){extreme(n, e->op, arg[0].c, arg[1].c), kind, false, false};
         }
-        if (expr_arity(e->op) == 2)
-            return (struct term){scalar_format(n, "%s%s(%s, %s)", name, f, a, b), kind, false, false};
-        return (struct term){scalar_format(n, "%s%s(%s)", name, f, a), kind, false, false};
+        if (expr_arity(e->op) == 2) return term_of(n, kind, false, "%s%s(%s, %s)", name, f, a, b);
+        return term_of(n, kind, false, "%s%s(%s)", name, f, a);
     }
     a = scalar_as_vector(n, arg[0]);
     /* max_T keeps a NaN of its first argument. max_nan_T keeps a NaN of either argument. */
     if (e->op == EXPR_MIN || e->op == EXPR_MAX) {
         bool first = e->arg[1]->op == EXPR_REAL, either = !first && e->arg[0]->op != EXPR_REAL;
         b = scalar_as_vector(n, arg[1]);
-        return (struct term){scalar_format(n, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,
-                                           first || either ? a : b, first || either ? b : a),
-                             KIND_REAL, true, false};
+        return term_of(n, KIND_REAL, true, "%s_%s%s(%s, %s)", expr_name(e->op), either ? "nan_" : "", x->suffix,
+                       first || either ? a : b, first || either ? b : a);
     }
     if (expr_arity(e->op) == 2)
-        return (struct term){
-            scalar_format(n, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1])), kind, true,
-            false};
+        return term_of(n, kind, true, "%s_%s(%s, %s)", expr_name(e->op), x->suffix, a, scalar_as_vector(n, arg[1]));
     const bool near = e == n->capped && narrow && x->c->target->takes_roots;
-    return (struct term){scalar_format(n, "%s%s_%s(%s)", expr_name(e->op),
-                                       near                                 ? "_capped"
-                                       : e->op == EXPR_EXP2 && n->s->coarse ? "_coarse"
-                                                                            : "",
-                                       x->suffix, a),
-                         kind, true, false};
+    return term_of(n, kind, true, "%s%s_%s(%s)", expr_name(e->op),
+                   near                                 ? "_capped"
+                   : e->op == EXPR_EXP2 && n->s->coarse ? "_coarse"
+                                                        : "",
+                   x->suffix, a);
 }
 
 struct term scalar_term(struct nest *n, const struct expr *e, enum level user)

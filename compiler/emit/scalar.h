@@ -48,7 +48,7 @@ const char *scalar_format(const struct nest *n, const char *text, ...);
 bool scalar_depends(const struct nest *n, const struct expr *e, int axis);
 enum level scalar_level_of(const struct nest *n, const struct expr *e);
 /* Adds a line to the C of a level. */
-void scalar_line(struct nest *n, enum level level, const char *text);
+void scalar_line(struct nest *n, enum level level, const char *format, ...) IR_PRINTF(3, 4);
 /* Returns `c`, in parentheses if it needs them. */
 const char *scalar_wrapped(struct nest *n, const char *c);
 /* These functions return the term, converted to another type. */
