@@ -14,13 +14,10 @@ const struct array_size_row array_sizes[ARRAY_SIZES] = {
 
 const char *array_role_name(enum array_role role)
 {
-    switch (role) {
-#define ARRAY_ROLE(name, text) \
-    case ROLE_##name: return text;
-        ARRAY_ROLES
+#define ARRAY_ROLE(name, text) text,
+    static const char *const names[] = {ARRAY_ROLES};
 #undef ARRAY_ROLE
-    }
-    return "";
+    return names[role];
 }
 
 enum { SHARING_OWN, SHARING_SHARED };
@@ -49,76 +46,19 @@ static const struct fixed_array {
 #undef ARRAY
 };
 
-/* Returns the C identifier for a name, such as "q_norm_weight" for "q_norm.weight". */
-/* Words of C++ and of C23 that are no words of C11. NAME.h is also for these languages. */
-static const char *const words_of_cpp[] = {"alignas",
-                                           "alignof",
-                                           "and",
-                                           "and_eq",
-                                           "asm",
-                                           "bitand",
-                                           "bitor",
-                                           "bool",
-                                           "catch",
-                                           "char16_t",
-                                           "char32_t",
-                                           "char8_t",
-                                           "class",
-                                           "co_await",
-                                           "co_return",
-                                           "co_yield",
-                                           "compl",
-                                           "concept",
-                                           "const_cast",
-                                           "consteval",
-                                           "constexpr",
-                                           "constinit",
-                                           "decltype",
-                                           "delete",
-                                           "explicit",
-                                           "dynamic_cast",
-                                           "export",
-                                           "false",
-                                           "friend",
-                                           "mutable",
-                                           "namespace",
-                                           "new",
-                                           "noexcept",
-                                           "not",
-                                           "not_eq",
-                                           "nullptr",
-                                           "operator",
-                                           "or",
-                                           "or_eq",
-                                           "private",
-                                           "protected",
-                                           "public",
-                                           "requires",
-                                           "throw",
-                                           "static_cast",
-                                           "template",
-                                           "static_assert",
-                                           "this",
-                                           "thread_local",
-                                           "true",
-                                           "try",
-                                           "typeid",
-                                           "typename",
-                                           "typeof",
-                                           "typeof_unqual",
-                                           "using",
-                                           "virtual",
-                                           "wchar_t",
-                                           "xor",
-                                           "xor_eq",
-                                           "reinterpret_cast",
-                                           NULL};
+/* Words of C++ and of C23 that are no words of C11, each between blanks. NAME.h is also for these languages. */
+static const char
+    words_of_cpp[] = " alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t char8_t class co_await"
+                     " co_return co_yield compl concept const_cast consteval constexpr constinit decltype delete"
+                     " dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr"
+                     " operator or or_eq private protected public reinterpret_cast requires static_assert static_cast"
+                     " template this thread_local throw true try typeid typename typeof typeof_unqual using virtual"
+                     " wchar_t xor xor_eq ";
 
 /* Returns the name in C of an array, such as features_w for features.w. A word of C++ gets a `_` at its end. */
 static const char *identifier_of(struct arena *arena, const char *name)
 {
-    for (const char *const *word = words_of_cpp; *word; word++)
-        if (strcmp(name, *word) == 0) return arena_printf(arena, "%s_", name);
+    if (strstr(words_of_cpp, arena_printf(arena, " %s ", name))) return arena_printf(arena, "%s_", name);
     char *made = arena_copy(arena, name);
     for (char *c = made; *c; c++)
         if (*c == '.') *c = '_';
@@ -206,12 +146,6 @@ static void describe(struct kernel_array *a, struct arena *arena)
     a->rows = !dtype_is_integer(a->dtype) && !a->hides && rows_of_tokens(a);
     a->integer_rows = a->declared && dtype_is_integer(a->dtype) && rows_of_tokens(a);
     a->strided = a->declared && a->place == PLACE_PARAMS && a->rank > 0;
-    if (a->rows)
-        a->strides = arena_printf(arena,
-                                  a->place == PLACE_PARAMS || a->place == PLACE_WORKSPACE ? "%s_at"
-                                  : a->place == PLACE_PROBLEM                             ? "p.%s_at"
-                                                                                          : "p.%s",
-                                  a->identifier);
 }
 
 int kernel_array_find(const struct kernel_arrays *all, const char *name)
@@ -251,6 +185,16 @@ static enum dtype type_of(const struct spec *spec, const struct fixed_array *a)
            : a->quantity == QUANTITY_KEY   ? spec_type_of_keys(spec)
            : a->quantity == QUANTITY_VALUE ? spec_type_of_values(spec)
                                            : spec->dtype;
+}
+
+/* Adds an array with the axes of value v. */
+static struct kernel_array *add_array(struct kernel_arrays *all, const char *name, enum array_place place,
+                                      enum dtype dtype, const struct graph *g, int v)
+{
+    struct kernel_array *const a = &all->array[all->count++];
+    *a = (struct kernel_array){.name = name, .place = place, .dtype = dtype, .gradient_of = -1};
+    set_axes(a, g->module, &g->value[v]);
+    return a;
 }
 
 static void add_fixed(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
@@ -330,20 +274,15 @@ static bool only_in_terms(const struct graph *g, int param)
 /* Adds the arrays of prefix sums, and of their gradients, if the graph has prefix sums. */
 static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
-    const struct value *of[2] = {NULL, NULL};
+    int of[2] = {-1, -1};
     struct prefix_sum found;
     for (int v = 0; v < source->values; v++)
-        if (prefix_sum_of(source, v, &found)) of[found.of_query] = &source->value[v];
-    for (int n = 0; n < PREFIX_ARRAYS && of[0] && of[1]; n++) {
+        if (prefix_sum_of(source, v, &found)) of[found.of_query] = v;
+    for (int n = 0; n < PREFIX_ARRAYS && of[0] >= 0 && of[1] >= 0; n++) {
         const enum prefix_array array = (enum prefix_array)n;
         const bool query = array == PREFIX_OF_QUERY || array == PREFIX_OF_QUERY_LOW ||
                            array == PREFIX_GRADIENT_OF_QUERY;
-        struct kernel_array *const a = &all->array[all->count++];
-        *a = (struct kernel_array){.name = prefix_array_name(array),
-                                   .place = PLACE_WORKSPACE,
-                                   .dtype = dtype_of_sums(spec->dtype),
-                                   .gradient_of = -1};
-        set_axes(a, source->module, of[query]);
+        add_array(all, prefix_array_name(array), PLACE_WORKSPACE, dtype_of_sums(spec->dtype), source, of[query]);
     }
 }
 
@@ -351,11 +290,7 @@ static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, 
 static void add_corrected_values(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
     const int solve = graph_find_solve(source);
-    if (solve < 0) return;
-    struct kernel_array *const a = &all->array[all->count++];
-    *a = (struct kernel_array){
-        .name = corrected_values, .place = PLACE_WORKSPACE, .dtype = dtype_of_sums(spec->dtype), .gradient_of = -1};
-    set_axes(a, source->module, &source->value[solve]);
+    if (solve >= 0) add_array(all, corrected_values, PLACE_WORKSPACE, dtype_of_sums(spec->dtype), source, solve);
 }
 
 /* Returns a name for the table of a mask's tiles. No array has the same name. */
@@ -376,34 +311,25 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                         sizeof *all->array);
     add_fixed(all, spec, source);
     for (int o = 1; o < source->outputs; o++) {
-        struct kernel_array *const a = &all->array[all->count++];
-        *a = (struct kernel_array){.name = source->output[o].name,
-                                   .place = PLACE_PROBLEM,
-                                   .access = {ACCESS_WANTED, ACCESS_NONE},
-                                   .gradient_of = -1};
-        set_axes(a, source->module, &source->value[source->output[o].value]);
-        a->dtype = role_of(a) == ROLE_PER_PAIR ? spec->dtype : real;
+        struct kernel_array *const a = add_array(all, source->output[o].name, PLACE_PROBLEM, real, source,
+                                                 source->output[o].value);
+        a->access[ENTRY_FORWARD] = ACCESS_WANTED;
+        if (role_of(a) == ROLE_PER_PAIR) a->dtype = spec->dtype;
     }
     for (int v = 0; v < source->values; v++) {
         const struct value *const value = &source->value[v];
         if (value->op != GRAPH_PARAM) continue;
-        struct kernel_array *const a = &all->array[all->count++];
-        *a = (struct kernel_array){.name = value->name,
-                                   .place = PLACE_PARAMS,
-                                   .access = {ACCESS_READ, ACCESS_READ},
-                                   .dtype = value->bytes      ? DTYPE_U8
-                                            : value->integers ? DTYPE_I32
-                                            : value->stored   ? value->stored
-                                                              : real,
-                                   .declared = like_declared(spec, value->name),
-                                   .compared = compares_ids(source, value),
-                                   .of_terms = !value->integers && only_in_terms(source, v),
-                                   .tiled = is_tiled(source, value),
-                                   .hides = value->hides,
-                                   .gradient_of = -1,
-                                   .origin = value->origin,
-                                   .initial = value->initial};
-        set_axes(a, source->module, value);
+        const enum dtype integer = value->bytes ? DTYPE_U8 : DTYPE_I32, stored = value->stored ? value->stored : real;
+        struct kernel_array *const a = add_array(all, value->name, PLACE_PARAMS, value->integers ? integer : stored,
+                                                 source, v);
+        a->access[ENTRY_FORWARD] = a->access[ENTRY_BACKWARD] = ACCESS_READ;
+        a->declared = like_declared(spec, value->name);
+        a->compared = compares_ids(source, value);
+        a->of_terms = !value->integers && only_in_terms(source, v);
+        a->tiled = is_tiled(source, value);
+        a->hides = value->hides;
+        a->origin = value->origin;
+        a->initial = value->initial;
     }
     add_prefix_sums(all, spec, source);
     add_corrected_values(all, spec, source);
@@ -424,7 +350,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
         a->gradient_of = n;
         a->dtype = a->appended = real;
         a->learned = a->rows = a->strided = a->tiled = a->hides = false;
-        a->strides = a->table = NULL;
+        a->table = NULL;
     }
     return all;
 }

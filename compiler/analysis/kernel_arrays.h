@@ -65,13 +65,12 @@ struct kernel_array {
     const char *table; /* the name of the table of its tiles in struct NAME_params, or NULL if callers give none */
     bool shared;       /* it may have fewer heads than other arrays: problem.key_heads */
     enum array_role role;
-    bool learned;        /* it is a parameter that has a gradient */
-    bool rows;           /* it has a row of reals for each token, or for each token and head */
-    bool integer_rows;   /* a declared array with such rows of integers. Calls with a state take those of new tokens */
-    const char *strides; /* the member of struct call with the strides, such as "p.q". NULL: the array is contiguous */
-    int gradient_of;     /* the number of the array that this gradient is for, or -1 */
-    const char *within;  /* the name of the array that contains this one, if `place` is PLACE_WITHIN */
-    enum origin origin;  /* `origin` and `initial` are set for parameters only */
+    bool learned;       /* it is a parameter that has a gradient */
+    bool rows;          /* it has a row of reals for each token, or for each token and head */
+    bool integer_rows;  /* a declared array with such rows of integers. Calls with a state take those of new tokens */
+    int gradient_of;    /* the number of the array that this gradient is for, or -1 */
+    const char *within; /* the name of the array that contains this one, if `place` is PLACE_WITHIN */
+    enum origin origin; /* `origin` and `initial` are set for parameters only */
     enum initial initial;
     int rank;
     struct array_axis axis[MAX_RANK];
