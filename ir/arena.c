@@ -148,3 +148,10 @@ void text_free(struct text *text)
     free(text->data);
     *text = (struct text){0};
 }
+
+const char *text_take(struct text *text, struct arena *arena)
+{
+    const char *const copy = arena_copy(arena, text->data ? text->data : "");
+    text_free(text);
+    return copy;
+}

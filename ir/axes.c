@@ -17,6 +17,11 @@ uint32_t axes_with_size(const struct module *m, enum size_source source)
     return bits;
 }
 
+bool axes_have(const struct module *m, int rank, const int *axes, enum size_source source)
+{
+    return (axes_set(rank, axes) & axes_with_size(m, source)) != 0;
+}
+
 uint32_t axes_of_sequences(const struct module *m)
 {
     uint32_t bits = 0;

@@ -95,9 +95,7 @@ static const char *keep_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
     if (!v->keep) return NULL;
-    bool chunks = false;
-    for (int k = 0; k < v->rank; k++) chunks |= axis_is_chunks(&m->axis[v->axes[k]]);
-    if (!chunks || !v->where) return "'keep' needs an axis of chunks and a region";
+    if (!(value_axes(v) & axes_of_chunks(m)) || !v->where) return "'keep' needs an axis of chunks and a region";
     if (v->op == GRAPH_REDUCE && (v->fold != FOLD_SUM || v->init != 0)) return "'keep' needs a sum that starts from 0";
     struct allowed allowed = {.operands = v->operands, .index = value_axes(v)};
     for (int k = 0; k < graph_summed(v); k++)

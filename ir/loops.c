@@ -148,9 +148,7 @@ bool array_of_elements(const struct loops *l, const struct array *a)
 
 bool array_has_slots(const struct loops *l, const struct array *a)
 {
-    bool slots = false;
-    for (int k = 0; k < a->rank; k++) slots |= axis_is_chunks(&l->module->axis[a->axes[k]]);
-    return slots && a->kind == ARRAY_TILE;
+    return a->kind == ARRAY_TILE && axes_set(a->rank, a->axes) & axes_of_chunks(l->module);
 }
 
 bool loops_paired(const struct loops *l)

@@ -5,9 +5,6 @@
 #include "region.h"
 #include "roles.h"
 
-/* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
-static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b);
-
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -27,6 +24,8 @@ static const struct expr *with_sum_inside(struct module *m, const struct expr *e
                      expr_make(m, e->op, ends->arg[1], more, NULL), NULL);
 }
 
+/* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
+/* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
 static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t difference;
@@ -58,16 +57,12 @@ static const struct expr *end_beside(struct module *m, const struct expr *end, i
     return of[0] && of[1] ? expr_max(m, of[0], of[1]) : of[0] ? of[0] : of[1];
 }
 
-/* Extends *d to the keys that value v sums over, but for the first `open` ones of the sequence. Only a sum over keys
-   for one query counts. */
+/* Extends *d to the keys that value v sums over for a query, but for the first `open` ones of the sequence. */
 static void take_sum(const struct graph *g, const struct roles *roles, const struct value *v, int64_t open,
                      struct distances *d)
 {
     struct module *const m = g->module;
-    bool of_query = !value_has_axis(v, roles->stream), reads_keys = false;
-    for (int k = 0; k < v->rank; k++) of_query &= v->axes[k] == roles->lane || !axis_is_sequence(&m->axis[v->axes[k]]);
-    for (int k = 0; k < v->operands; k++) reads_keys |= ref_uses_axis(&v->operand[k], roles->stream);
-    if (!of_query || !reads_keys) return;
+    if (!sums_keys_of_query(m, v, roles->lane, roles->stream)) return;
     struct ranges seen = {.count = 1};
     if (v->where) region_ranges(m, v->where, roles->stream, false, &seen);
     const struct expr *const first = expr_lo(m, roles->lane), *const end = expr_hi(m, roles->lane),
@@ -111,7 +106,7 @@ struct distances distances_of(const struct graph *g, int64_t open_keys, bool rot
             .before = INT64_MAX, .after = INT64_MAX, .names_heads = true, .names_sequences = true};
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
-        if (value->op == GRAPH_REDUCE || value->op == GRAPH_CONTRACT) take_sum(g, &roles, value, open_keys, &d);
+        take_sum(g, &roles, value, open_keys, &d);
         note_names(g->module, value->expr, &d);
         note_names(g->module, value->where, &d);
     }

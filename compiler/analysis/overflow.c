@@ -95,12 +95,7 @@ static double product_max(const struct graph *g)
     double max = 0;
     for (int v = 0; v < g->values; v++) {
         const struct value *s = &g->value[v];
-        bool query = false, key = false;
-        for (int k = 0; k < s->rank; k++) {
-            query |= g->module->axis[s->axes[k]].source == SIZE_N_Q;
-            key |= g->module->axis[s->axes[k]].source == SIZE_N_K;
-        }
-        if (s->op == GRAPH_CONTRACT && query && key)
+        if (s->op == GRAPH_CONTRACT && value_of_pairs(g->module, s))
             max = fmax(max, norm_max(g, &g->value[s->operand[0].of]) * norm_max(g, &g->value[s->operand[1].of]));
     }
     return max > 0 ? max : INFINITY;

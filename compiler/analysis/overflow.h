@@ -21,6 +21,7 @@ double underflow_base(enum dtype dtype, double degree);
 /* Returns the highest power among the factors of the map `weight`. `whole` is NULL if there is an exponential, or
    the degree is low. */
 struct power_factor overflowing_power(const struct module *m, const struct value *weight);
+bool value_of_pairs(const struct module *m, const struct value *v); /* whether v has both queries and keys */
 /* Returns the degree with which a weight grows: 4 for (1 + s)^4. `source`: the graph before all passes. */
 double weight_growth(const struct graph *source);
 /* Returns p if sums of powers u^p are divided by M^p, otherwise 0. M is the maximum of |u| in a row.

@@ -5,9 +5,7 @@
 
 bool array_in_pages(const struct loops *l, const struct array *a)
 {
-    bool keys = false;
-    for (int k = 0; k < a->rank; k++) keys |= l->module->axis[a->axes[k]].source == SIZE_N_K;
-    return keys && (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM);
+    return (a->kind == ARRAY_INPUT || a->kind == ARRAY_PARAM) && axes_have(l->module, a->rank, a->axes, SIZE_N_K);
 }
 
 /* Returns whether the reference has the keys of the loop's current range, or a single one of them, for the current

@@ -192,12 +192,9 @@ static const struct expr *rounded_down(const struct positions *x, const struct e
     for (int k = 0; k < expr_arity(e->op); k++) arg[k] = rounded_down(x, e->arg[k], conditions, condition);
     if (divides) { /* if x <= 0, use -x instead */
         const bool minus = expr_sign(e->arg[0], &facts) < 0;
-        const struct expr *const of = minus ? expr_neg(m, arg[0]) : arg[0], *const made = e->op == EXPR_MOD
-                                                                                              ? expr_floormod(m, of,
-                                                                                                              arg[1])
-                                                                                              : floor_divide(
-                                                                                                    m, of,
-                                                                                                    arg[1]->integer);
+        const struct expr *const of = minus ? expr_neg(m, arg[0]) : arg[0];
+        const struct expr *const made = e->op == EXPR_MOD ? expr_floormod(m, of, arg[1])
+                                                          : floor_divide(m, of, arg[1]->integer);
         if (!minus) return made;
         if (expr_sign(expr_neg(m, e->arg[0]), &facts) >= 0) return expr_neg(m, made);
     }
@@ -244,12 +241,12 @@ static int64_t run_of(const bool *selected, int64_t period, int64_t *first, int6
     return *count ? period - longest : 0;
 }
 
-/* Sets selected[r] if a query at one of the positions 0, …, queries - 1 selects key r. */
-static void try_residues(struct trial *t, int64_t queries, bool *selected)
+/* Sets selected[r] if a query q at one of the positions 0, …, queries - 1 selects key r, or key q + r if `along`. */
+static void try_residues(struct trial *t, int64_t queries, bool along, bool *selected)
 {
     for (int64_t r = 0; r < t->period; r++) {
         selected[r] = false;
-        for (int64_t q = 0; q < queries && !selected[r]; q++) selected[r] = selects(t, q, r);
+        for (int64_t q = 0; q < queries && !selected[r]; q++) selected[r] = selects(t, q, along ? q + r : r);
     }
 }
 
@@ -261,15 +258,6 @@ static bool moves_along(struct trial *t, int64_t queries, const bool *at_zero)
         for (int64_t r = 0; r < t->period; r++)
             if (selects(t, q, q + r) != at_zero[r]) return false;
     return true;
-}
-
-/* Sets selected[r] if a query q of 0, …, queries - 1 selects key q + r. */
-static void try_along(struct trial *t, int64_t queries, bool *selected)
-{
-    for (int64_t r = 0; r < t->period; r++) {
-        selected[r] = false;
-        for (int64_t q = 0; q < queries && !selected[r]; q++) selected[r] = selects(t, q, q + r);
-    }
 }
 
 /* Returns the shortest period of the selection, a divisor of `period`. */
@@ -408,14 +396,14 @@ void conjunction_period(struct module *m, int lane_axis, int stream_axis, int co
     }
     t.env = (struct environment){.index = t.index, .size = t.size, .lo = t.lo, .hi = t.hi};
     bool *selected = arena_alloc(m->arena, (size_t)t.period * sizeof *selected);
-    try_residues(&t, 1, selected);
+    try_residues(&t, 1, false, selected);
     const bool moves = of_query && moves_along(&t, joint.period[QUERY], selected);
     struct residues at = residues_of(selected, t.period);
     if (of_query && !moves) {
         const bool all = t.period * queries <= MAX_TRIED;
-        if (all) try_residues(&t, queries, selected);
+        if (all) try_residues(&t, queries, false, selected);
         at = residues_of(selected, t.period);
-        try_along(&t, joint.period[QUERY], selected);
+        try_residues(&t, joint.period[QUERY], true, selected);
         const struct residues along = residues_of(selected, t.period);
         out->with_query = !all || is_denser(&at, &along);
         if (out->with_query) at = along;

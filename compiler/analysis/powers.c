@@ -84,18 +84,18 @@ struct power_factor overflowing_power(const struct module *m, const struct value
     return found;
 }
 
+bool value_of_pairs(const struct module *m, const struct value *v)
+{
+    return axes_have(m, v->rank, v->axes, SIZE_N_Q) && axes_have(m, v->rank, v->axes, SIZE_N_K);
+}
+
 double weight_growth(const struct graph *source)
 {
     const struct module *m = source->module;
     double growth = 0;
     for (int v = 0; v < source->values; v++) {
         const struct value *weight = &source->value[v];
-        bool query = false, key = false;
-        for (int k = 0; k < weight->rank; k++) {
-            query |= m->axis[weight->axes[k]].source == SIZE_N_Q;
-            key |= m->axis[weight->axes[k]].source == SIZE_N_K;
-        }
-        if (weight->op == GRAPH_MAP && query && key)
+        if (weight->op == GRAPH_MAP && value_of_pairs(m, weight))
             growth = fmax(growth, growth_of(weight->expr, operands_of_points(m, weight)));
     }
     return growth;

@@ -24,6 +24,14 @@ static bool at_most(struct module *m, const struct expr *a, const struct expr *b
     return known_difference(m, a, b, &difference) && difference <= 0;
 }
 
+bool sums_keys_of_query(const struct module *m, const struct value *v, int lane, int stream)
+{
+    if (lane < 0 || stream < 0) return false;
+    const uint32_t others = axes_of_sequences(m) & ~AXIS(lane);
+    return (v->op == GRAPH_REDUCE || v->op == GRAPH_CONTRACT) && !value_has_axis(v, stream) &&
+           !(value_axes(v) & others) && value_operand_axes(v) >> stream & 1;
+}
+
 bool looks_ahead(const struct graph *g)
 {
     struct module *const m = g->module;
@@ -33,13 +41,7 @@ bool looks_ahead(const struct graph *g)
                              *const own = expr_add(m, from, expr_int(m, 1));
     for (int v = 0; v < g->values; v++) {
         const struct value *const value = &g->value[v];
-        if (value->op != GRAPH_REDUCE && value->op != GRAPH_CONTRACT) continue;
-        bool streams = !value_has_axis(value, roles.stream), reads_keys = false;
-        /* A sum with another sequence axis, such as the weights of two keys in the delta rule, does not count. */
-        for (int k = 0; k < value->rank; k++)
-            streams &= value->axes[k] == roles.lane || !axis_is_sequence(&m->axis[value->axes[k]]);
-        for (int k = 0; k < value->operands; k++) reads_keys |= ref_uses_axis(&value->operand[k], roles.stream);
-        if (!streams || !reads_keys) continue; /* this value is no sum over keys */
+        if (!sums_keys_of_query(m, value, roles.lane, roles.stream)) continue;
         if (!value->where) return true;
         struct ranges seen;
         region_ranges(m, value->where, roles.stream, false, &seen);

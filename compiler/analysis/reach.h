@@ -5,6 +5,9 @@
 
 #include "../schedule/schedule.h"
 
+/* Whether v is a sum over keys for one query. A sum with another axis of a sequence, such as the weights of two keys in
+   the delta rule, is not. (reach.c) */
+bool sums_keys_of_query(const struct module *m, const struct value *v, int lane, int stream);
 /* Whether a query may see a later key. Returns true if that is unknown. (reach.c) */
 bool looks_ahead(const struct graph *g);
 /* Whether the length of the sequence changes the result of a query at a given position. */

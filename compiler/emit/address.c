@@ -25,6 +25,14 @@ const char *emit_end(const struct emitter *x, int axis)
     return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
 }
 
+void emit_loop(struct emitter *x, int deeper, int axis, int step, const char *body)
+{
+    const char *const name = x->m->axis[axis].name, *const next = step ? arena_printf(x->m->arena, " += %d", step)
+                                                                       : "++";
+    emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)%s", deeper, "", name, emit_first(x, axis), name,
+              emit_end(x, axis), name, next, body);
+}
+
 /* Returns whether the array is a tile that has only a part of its constant axis `k`. Indices count from the part's
    start. */
 static bool emit_part(const struct emitter *x, const struct array *a, int k)
@@ -39,14 +47,6 @@ const char *emit_bound(const struct compilation *c, const struct expr *e)
     return emit_integer(&x, e);
 }
 
-/* Returns whether the array has an axis of SIZE_ROWS. */
-static bool has_rows(const struct emitter *x, const struct array *a)
-{
-    for (int k = 0; k < a->rank; k++)
-        if (x->m->axis[a->axes[k]].source == SIZE_ROWS) return true;
-    return false;
-}
-
 bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 {
     const bool weights = program_weighs(&x->c->program) && a->kind == ARRAY_OUTPUT;
@@ -55,9 +55,7 @@ bool emit_has_row_strides(const struct emitter *x, const struct array *a)
 
 bool emit_has_members(const struct emitter *x, const struct array *a)
 {
-    bool members = has_rows(x, a);
-    for (int k = 0; k < a->rank; k++) members |= x->m->axis[a->axes[k]].source == SIZE_MEMBERS;
-    return members;
+    return axes_have(x->m, a->rank, a->axes, SIZE_ROWS) || axes_have(x->m, a->rank, a->axes, SIZE_MEMBERS);
 }
 
 int64_t emit_row_of_sums(const struct module *m, const struct array *a)
@@ -68,15 +66,13 @@ int64_t emit_row_of_sums(const struct module *m, const struct array *a)
 
 bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
 {
-    bool queries = false;
-    for (int k = 0; k < a->rank; k++) queries |= x->m->axis[a->axes[k]].source == SIZE_N_Q;
-    return a->sums && queries;
+    return a->sums && axes_have(x->m, a->rank, a->axes, SIZE_N_Q);
 }
 
 const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index)
 {
-    const int k = x->arrays && a->kind == ARRAY_INPUT ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].shared ? arena_printf(x->m->arena, "%s / call->sharing", index) : index;
+    const struct kernel_array *const of = a->kind == ARRAY_INPUT ? emit_entry(x, a->name) : NULL;
+    return of && of->shared ? arena_printf(x->m->arena, "%s / call->sharing", index) : index;
 }
 
 /* A distance in elements: `number` elements, times the C of `factor` if it is not NULL. */
@@ -192,8 +188,7 @@ struct ref emit_read(const struct emitter *x, const struct ref *r)
     return x->emission->outer_chunk && program_is_backward(&x->c->program) ? with_row_before(x, *r) : *r;
 }
 
-/* Returns `sum` plus the formatted text. `sum` may be NULL. */
-static const char *plus(const struct emitter *x, const char *sum, const char *format, ...)
+const char *emit_plus(const struct emitter *x, const char *sum, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -237,19 +232,19 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         if (x->m->axis[a->axes[k]].source == SIZE_KV_HEADS) index = emit_head_index(x, a, index);
         const bool merged = x->m->axis[a->axes[k]].source == SIZE_ROWS;
         if (merged && (array_of_elements(x->l, a) || emit_strided_rows(x, a))) {
-            made = plus(x, made, "%s / n_q * %s_head + %s %% n_q * %s_row", index, name, index, name);
+            made = emit_plus(x, made, "%s / n_q * %s_head + %s %% n_q * %s_row", index, name, index, name);
             continue;
         }
         if (merged && emit_strided(x, a)) { /* The caller's array has separate axes of query heads and of queries. */
             const int queries = emit_axis_of_caller(x, a, k);
-            made = plus(x, made, "%s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", index, name, queries - 1, index,
-                        name, queries);
+            made = emit_plus(x, made, "%s / n_q * %s_stride_%d + %s %% n_q * %s_stride_%d", index, name, queries - 1,
+                             index, name, queries);
             continue;
         }
         const char *const times = c_of_step(x, stride);
-        made = stride.number == 1 && !stride.factor ? plus(x, made, "%s", index)
-               : strchr(times, '*')                 ? plus(x, made, "%s * (%s)", index, times)
-                                                    : plus(x, made, "%s * %s", index, times);
+        made = stride.number == 1 && !stride.factor ? emit_plus(x, made, "%s", index)
+               : strchr(times, '*')                 ? emit_plus(x, made, "%s * (%s)", index, times)
+                                                    : emit_plus(x, made, "%s * %s", index, times);
     }
     return (struct element_text){array, made};
 }

@@ -43,31 +43,32 @@ int64_t emit_tasks_apart(const struct loops *l)
     return apart;
 }
 
+/* Returns the loop over tiles among the loops over tasks, or NULL. */
+static const struct stmt *loop_over_tiles(const struct loops *l)
+{
+    const struct chain heads = chain_of(l->body);
+    for (int k = 0; k < heads.loops; k++)
+        if (heads.loop[k]->step > 1) return heads.loop[k];
+    return NULL;
+}
+
 int64_t emit_tasks_of(const struct loops *l)
 {
-    struct chain heads = chain_of(l->body);
-    int64_t tile = 0;
-    for (int k = 0; k < heads.loops; k++) {
-        if (heads.loop[k]->step > 1) return heads.loop[k]->step;
-        if (l->module->axis[heads.loop[k]->axis].source == SIZE_MEMBERS) tile = -1;
-    }
-    return tile;
+    const struct stmt *const tiles = loop_over_tiles(l);
+    return tiles ? tiles->step : emit_tasks_over(l, SIZE_MEMBERS) ? -1 : 0;
 }
 
 bool emit_tasks_of_keys(const struct loops *l)
 {
-    struct chain heads = chain_of(l->body);
-    for (int k = 0; k < heads.loops; k++)
-        if (heads.loop[k]->step > 1) return l->module->axis[heads.loop[k]->axis].source == SIZE_N_K;
-    return false;
+    const struct stmt *const tiles = loop_over_tiles(l);
+    return tiles && l->module->axis[tiles->axis].source == SIZE_N_K;
 }
 
 /* Returns whether an array has a partial sum for each slice of rows. */
 static bool has_units(const struct loops *l)
 {
     for (int a = 0; a < l->arrays; a++)
-        for (int k = 0; k < l->array[a].rank; k++)
-            if (l->module->axis[l->array[a].axes[k]].source == SIZE_UNITS) return true;
+        if (axes_have(l->module, l->array[a].rank, l->array[a].axes, SIZE_UNITS)) return true;
     return false;
 }
 

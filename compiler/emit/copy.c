@@ -16,14 +16,11 @@ static bool emit_copy_widened(struct emitter *x, const struct stmt *s)
         axis->extent % x->lanes || !emit_adjacent(x, from, lane))
         return false;
     emit_line(x, "/* %s = %s, widened */", emit_array(x, to), emit_array(x, from));
-    for (int k = 0; k < s->rank; k++) {
-        const char *name = x->m->axis[s->axes[k]].name,
-                   *step = k + 1 < s->rank ? "++" : arena_printf(x->m->arena, " += %d", x->lanes);
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)", 4 * k, "", name, emit_first(x, s->axes[k]), name,
-                  emit_end(x, s->axes[k]), name, step);
-    }
     const bool keys = s->rank == 2 && emit_tiled(x, s->axes[0]) && x->c->target->early_for_several;
-    if (keys) x->out->data[--x->out->length] = 0, text_add(x->out, " {\n");
+    for (int k = 0; k < s->rank; k++) {
+        const bool last = k + 1 == s->rank;
+        emit_loop(x, 4 * k, s->axes[k], last ? x->lanes : 0, last && keys ? " {" : "");
+    }
     emit_line(x, "%*sstore_%s(%s, %s);", 4 * s->rank, "", x->suffix, emit_address(x, to),
               emit_widened(x, from, "widened"));
     if (!keys) return true;
@@ -95,8 +92,8 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
                same = x->l->array[to->of].dtype == a->dtype;
     if (s->rank != 2 || (!same && !widens) || !axis_is_sequence(&x->m->axis[lane]) || emit_apart(x, lane)) return false;
     if (!emit_adjacent(x, from, lane) || !emit_adjacent(x, to, lane)) return false;
-    const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
+    const char *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
+    emit_loop(x, 0, row, 0, " {");
     if (widens) {
         emit_line(x, "    int64_t %s = 0;", l);
         emit_line(x, "    for (; %s + %d <= %s; %s += %d)", l, x->lanes, lanes, l, x->lanes);
@@ -163,9 +160,9 @@ static void emit_copy_rounded(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const int row = s->axes[0], lane = s->axes[1];
-    const char *r = x->m->axis[row].name, *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
+    const char *l = x->m->axis[lane].name, *lanes = emit_range(x, lane);
     emit_line(x, "/* %s = %s, rounded to bf16 */", emit_array(x, to), emit_array(x, from));
-    emit_line(x, "for (int64_t %s = %s; %s < %s; %s++) {", r, emit_first(x, row), r, emit_end(x, row), r);
+    emit_loop(x, 0, row, 0, " {");
     emit_line(x, "    for (int64_t %s = 0; %s < %s; %s += %d)", l, l, lanes, l, x->lanes);
     emit_line(x, "        store_rounded_%s(%s, load_%s(%s));", x->suffix, emit_address(x, to), x->suffix,
               emit_address(x, from));
@@ -227,15 +224,10 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     const struct ref read = emit_read(x, from);
     for (int k = 0; k < read.rank && rows && emit_starts_at_zero(x, lane); k++)
         expr_find(read.sub[k], keep_part, &(struct kept_lanes){x, lane, rows, lanes});
-    for (int k = 0; k + 1 < s->rank; k++) {
-        const char *const axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) {", 4 * k, "", axis, emit_first(x, s->axes[k]), axis,
-                  emit_end(x, s->axes[k]), axis);
-    }
+    for (int k = 0; k + 1 < s->rank; k++) emit_loop(x, 4 * k, s->axes[k], 0, " {");
     const char *const value = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_number_at(x, from);
     x->parts = 0;
-    emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = %s;", depth, "", l, emit_first(x, lane), l,
-              emit_end(x, lane), l, element, value);
+    emit_loop(x, depth, lane, 0, arena_printf(x->m->arena, " %s = %s;", element, value));
     if (pads)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = 0;", depth, "", l, emit_end(x, lane), l,
                   padded_end(x, lane), l, element);
@@ -290,24 +282,16 @@ static void copy(struct emitter *x, const struct stmt *s)
     if (pads)
         emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, padded_end(x, lane), l);
     else if (!by_rows)
-        emit_line(x, "for (int64_t %s = %s; %s < %s; %s++)", l, emit_first(x, lane), l, emit_end(x, lane), l);
-    for (int k = 0; k + 1 < s->rank; k++) {
-        const char *axis = x->m->axis[s->axes[k]].name;
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (k + !by_rows), "", axis, emit_first(x, s->axes[k]),
-                  axis, emit_end(x, s->axes[k]), axis);
-    }
+        emit_loop(x, 0, lane, 0, "");
     const char *ahead = by_rows ? emit_row_ahead(x, s, 0) : NULL;
     if (by_rows && !ahead) ahead = emit_row_ahead(x, s, 1);
+    for (int k = 0; k + 1 < s->rank; k++)
+        emit_loop(x, 4 * (k + !by_rows), s->axes[k], 0, ahead && k + 2 == s->rank ? " {" : "");
     if (ahead) { /* once for each vector */
-        x->out->data[--x->out->length] = 0;
-        text_add(x->out, " {\n");
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s += %d)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
-                  emit_end(x, lane), l, x->lanes);
+        emit_loop(x, 4 * (s->rank - 1), lane, x->lanes, "");
         emit_line(x, "%*s%s", 4 * s->rank, "", ahead);
     }
-    if (by_rows)
-        emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++)", 4 * (s->rank - 1), "", l, emit_first(x, lane), l,
-                  emit_end(x, lane), l);
+    if (by_rows) emit_loop(x, 4 * (s->rank - 1), lane, 0, "");
     const struct array *const given = &x->l->array[from->of];
     const char *value = dtype_is_narrow(given->dtype) && given->kind != ARRAY_PARAM ? emit_widened(x, from, "element")
                                                                                     : emit_number_at(x, from);

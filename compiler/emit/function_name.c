@@ -3,14 +3,6 @@
 #include "printer.h"
 #include "../schedule/schedule.h"
 
-/* Returns whether value v has an axis of slices, so it has a sum for each slice of rows. */
-static bool value_of_units(const struct graph *g, int v)
-{
-    for (int k = 0; k < g->value[v].rank; k++)
-        if (g->module->axis[g->value[v].axes[k]].source == SIZE_UNITS) return true;
-    return false;
-}
-
 const char *emit_form(const struct compilation *c)
 {
     struct arena *arena = c->graph->module->arena;
@@ -21,7 +13,8 @@ const char *emit_form(const struct compilation *c)
     if (program_adds_totals(&c->program)) return arena_printf(arena, "%stotals%d", name, c->program.group);
     bool sums = false, any = false;
     for (int o = 0; o < c->graph->outputs; o++) {
-        const bool of_units = value_of_units(c->graph, c->graph->output[o].value);
+        const struct value *const v = &c->graph->value[c->graph->output[o].value];
+        const bool of_units = axes_have(c->graph->module, v->rank, v->axes, SIZE_UNITS); /* a sum for each slice of rows */
         sums |= of_units;
         if (of_units) continue;
         name = arena_printf(arena, "%s%s%s", name, any ? "_" : "", emit_name(arena, c->graph->output[o].name));

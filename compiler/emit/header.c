@@ -32,9 +32,7 @@ const char *emit_row_text(struct arena *arena, const char *text, const char *nam
             text_append(&made, c, 1);
         c += found ? strlen(types[type]) : 1;
     }
-    const char *const copy = arena_copy(arena, made.data ? made.data : "");
-    text_free(&made);
-    return copy;
+    return text_take(&made, arena);
 }
 
 const char *emit_array_arguments(struct arena *arena, const struct kernel_arrays *arrays, const struct function_row *f)

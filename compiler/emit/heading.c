@@ -80,9 +80,7 @@ static const char *axes_of(const struct graph *g)
             if (g->module->axis[a].source == known[k].source) says = known[k].says;
         text_add(&list, "%s%s (%s)", a ? ", " : "", g->module->axis[a].name, says);
     }
-    const char *made = arena_copy(g->module->arena, list.data ? list.data : "");
-    text_free(&list);
-    return made;
+    return text_take(&list, g->module->arena);
 }
 
 /* ---- the comment ---- */

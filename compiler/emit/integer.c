@@ -66,7 +66,7 @@ static void find_truncated(void *user, const char *key, const struct expression 
         for (int n = 0; n < e->element[k].array->rank; n++) *found |= expr_has(e->element[k].sub[n], EXPR_TRUNC);
 }
 
-bool emit_truncates(const struct spec *spec)
+static bool truncates(const struct spec *spec)
 {
     bool found = spec->graph && strstr(spec->graph, "trunc");
     spec_expressions(spec, find_truncated, &found);
@@ -110,8 +110,8 @@ const struct array *emit_ids_array(const struct emitter *x, const struct expr *e
 
 bool emit_starts_at_first(const struct emitter *x, const struct array *a)
 {
-    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
-    return dtype_is_integer(a->dtype) && !(k >= 0 && x->arrays->array[k].declared);
+    const struct kernel_array *const of = emit_entry(x, a->name);
+    return dtype_is_integer(a->dtype) && !(of && of->declared);
 }
 
 bool emit_starts_at_sequence(const struct emitter *x, const struct array *a)
@@ -157,7 +157,7 @@ static const char *offset_of_row(struct emitter *x, const struct array *a, const
     const int axes = emit_subscripts_of_row(x, a, row, level, sub);
     for (int k = 0; k < axes; k++) {
         const char *const one = term(x, sub[k], level[k].stride);
-        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
+        if (one) made = emit_plus(x, made, "%s", one);
     }
     return made;
 }
@@ -167,19 +167,19 @@ const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const 
 {
     struct axis_of_caller level[2 * MAX_RANK];
     const struct expr *sub[2 * MAX_RANK];
-    const char *made = "0";
+    const char *made = NULL;
     const int axes = emit_subscripts_of_row(x, a, row, level, sub);
     for (int k = 0; k < axes; k++) {
         const char *one = term(x, sub[k], level[k].stride);
         if (expr_axes(sub[k]) >> lane & 1)
             one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
                                emit_integer_text(x, level[k].size, true), level[k].stride);
-        if (one) made = *made == '0' ? one : arena_printf(x->m->arena, "%s + %s", made, one);
+        if (one) made = emit_plus(x, made, "%s", one);
     }
-    return made;
+    return made ? made : "0";
 }
 
-const char *emit_last_size(struct emitter *x, const struct array *a)
+static const char *last_size(struct emitter *x, const struct array *a)
 {
     struct axis_of_caller level[2 * MAX_RANK];
     return a->rank ? emit_integer(x, level[emit_levels_of(x, a, level) - 1].size) : "1";
@@ -208,7 +208,7 @@ const char *emit_element_by_name(struct emitter *x, const struct expr *e, int la
         if (lane >= 0 && expr_axes(r.sub[k]) >> lane & 1)
             one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, r.sub[k]),
                                emit_size(x->m, a->axes[k]), emit_stride_of_caller(x, a, k));
-        if (one) made = made ? arena_printf(x->m->arena, "%s + %s", made, one) : one;
+        if (one) made = emit_plus(x, made, "%s", one);
     }
     return emit_widened_element(x, a, arena_printf(x->m->arena, "%s[%s]", name, made ? made : "0"));
 }
@@ -229,15 +229,13 @@ static const char *ids_of_box(struct emitter *x, const struct array *a, const st
         end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
     }
     const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
-    const char *const name = emit_ids_base(x, a), *const call = a->hides
-                                                                    ? arena_printf(arena, "shown_of_box(%s, %s", name,
-                                                                                   emit_runtime_dtype(a->dtype))
-                                                                    : arena_printf(
-                                                                          arena, "%s_of_box(%s",
-                                                                          a->dtype == DTYPE_U8 ? "flags" : "ids", name);
-    return arena_printf(arena, "%s, %d, %s, %s, %s, %s, %s, %s)", call, axes, arena_printf(arena, list, strides),
-                        arena_printf(arena, list, begin), arena_printf(arena, list, end), emit_last_stride(x, a), from,
-                        to);
+    const char *const function = a->hides               ? "shown"
+                                 : a->dtype == DTYPE_U8 ? "flags"
+                                                        : "ids",
+                      *const type = a->hides ? arena_printf(arena, ", %s", emit_runtime_dtype(a->dtype)) : "";
+    return arena_printf(arena, "%s_of_box(%s%s, %d, %s, %s, %s, %s, %s, %s)", function, emit_ids_base(x, a), type, axes,
+                        arena_printf(arena, list, strides), arena_printf(arena, list, begin),
+                        arena_printf(arena, list, end), emit_last_stride(x, a), from, to);
 }
 
 const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
@@ -252,12 +250,9 @@ const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const s
         int64_t step;
         if (!known_difference(x->m, two[k], one[k], &step)) return NULL;
         const char *const add = term(x, expr_int(x->m, step), level[k].stride);
-        if (add) made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
+        if (add) made = emit_plus(x, made, "%s", add);
     }
-    if (positions) {
-        const char *const add = term(x, expr_int(x->m, positions), emit_last_stride(x, a));
-        made = made ? arena_printf(x->m->arena, "%s + %s", made, add) : add;
-    }
+    if (positions) made = emit_plus(x, made, "%s", term(x, expr_int(x->m, positions), emit_last_stride(x, a)));
     return made ? made : "0";
 }
 
@@ -303,7 +298,7 @@ const char *emit_ids_base(const struct emitter *x, const struct array *a)
     return a->hides ? arena_printf(x->m->arena, "%s_whole", name) : name;
 }
 
-const char *emit_id_of(const struct emitter *x, const struct array *a, const char *element)
+static const char *id_of(const struct emitter *x, const struct array *a, const char *element)
 {
     return a->hides ? arena_printf(x->m->arena, "shown_%s(%s)", dtype_name(a->dtype), element) : element;
 }
@@ -311,11 +306,10 @@ const char *emit_id_of(const struct emitter *x, const struct array *a, const cha
 const char *emit_element_along(struct emitter *x, const struct expr *e, const char *array, const char *at)
 {
     const struct array *const a = emit_ids_array(x, e);
-    const char *const length = emit_strided(x, a) ? emit_last_size(x, a) : emit_row_length(x, e),
+    const char *const length = emit_strided(x, a) ? last_size(x, a) : emit_row_length(x, e),
                       *const stride = emit_strided(x, a) ? emit_last_stride(x, a) : "1";
     if (a->hides)
-        return emit_id_of(x, a,
-                          arena_printf(x->m->arena, "(%s)[max(min(%s, %s - 1), 0) * %s]", array, at, length, stride));
+        return id_of(x, a, arena_printf(x->m->arena, "(%s)[max(min(%s, %s - 1), 0) * %s]", array, at, length, stride));
     const bool strided = emit_strided(x, a);
     return arena_printf(x->m->arena, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
                         a->dtype == DTYPE_U8 ? "flag" : "id", array, at, length, stride);
@@ -331,8 +325,7 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     const bool strided = emit_strided(x, a), start = expr_is_real(e->arg[1], 0);
     const char *const stride = strided ? emit_last_stride(x, a) : "1";
     if (e->arg[1]->op == EXPR_INT)
-        return emit_id_of(x, a,
-                          arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride));
+        return id_of(x, a, arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride));
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
     if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
         emit_starts_at_first(x, a))
@@ -340,70 +333,11 @@ static const char *id_text(struct emitter *x, const struct expr *e)
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
         const char *name = emit_ids_base(x, emit_ids_array(x, e)), *offset = row_offset(x, e, emit_row(x, e));
         if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
-        return emit_id_of(x, a,
-                          offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at)
-                                 : arena_printf(arena, "%s[%s]", name, at));
+        return id_of(x, a,
+                     offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at)
+                            : arena_printf(arena, "%s[%s]", name, at));
     }
     return emit_element_along(x, e, array, at);
-}
-
-/* A sum of terms and a constant. Terms that cancel, such as i0 and -i0, are removed. */
-enum { MAX_SUM_TERMS = 16 };
-struct sum {
-    const char *term[MAX_SUM_TERMS]; /* C of a term without operands, or NULL */
-    const struct expr *e[MAX_SUM_TERMS];
-    bool minus[MAX_SUM_TERMS];
-    int terms, constants; /* constants: how many constants were added up */
-    int64_t constant;
-    bool cancels, full; /* cancels: terms have cancelled; full: the sum is too long to simplify */
-};
-
-/* Returns whether term k equals e. Terms without operands are compared as C, because two sizes can be one variable.
-   Other terms are compared by pointer. */
-static bool is_term(const struct sum *sum, int k, const char *term, const struct expr *e)
-{
-    return term && sum->term[k] ? strcmp(sum->term[k], term) == 0 : sum->e[k] == e;
-}
-
-/* Adds or subtracts a term. `term` is its C, or NULL if e has operands. */
-static void add_term(struct sum *sum, const char *term, const struct expr *e, bool minus)
-{
-    int k = 0;
-    while (k < sum->terms && (sum->minus[k] == minus || !is_term(sum, k, term, e))) k++;
-    if (k < sum->terms) {
-        sum->cancels = true;
-        sum->terms--;
-        memmove(sum->term + k, sum->term + k + 1, (size_t)(sum->terms - k) * sizeof *sum->term);
-        memmove(sum->e + k, sum->e + k + 1, (size_t)(sum->terms - k) * sizeof *sum->e);
-        memmove(sum->minus + k, sum->minus + k + 1, (size_t)(sum->terms - k) * sizeof *sum->minus);
-    } else if (sum->terms == MAX_SUM_TERMS)
-        sum->full = true;
-    else {
-        sum->term[sum->terms] = term;
-        sum->e[sum->terms] = e;
-        sum->minus[sum->terms++] = minus;
-    }
-}
-
-/* Adds the constant n, or subtracts it if `minus`. */
-static void add_constant(struct sum *sum, int64_t n, bool minus)
-{
-    if (n < -MAX_CANCELLED || n > MAX_CANCELLED) sum->full = true;
-    if (sum->constants++) sum->cancels = true;
-    if (!sum->full) sum->constant += minus ? -n : n;
-}
-
-/* Adds or subtracts all terms of the sum e. */
-static void add_terms(struct emitter *x, struct sum *sum, const struct expr *e, bool minus)
-{
-    if (sum->full) return;
-    if (is_sum(e)) {
-        add_terms(x, sum, e->arg[0], minus);
-        add_terms(x, sum, e->arg[1], minus != (e->op == EXPR_SUB));
-    } else if (e->op == EXPR_INT)
-        add_constant(sum, e->integer, minus);
-    else
-        add_term(sum, expr_arity(e->op) == 0 ? emit_integer_text(x, e, true) : NULL, e, minus);
 }
 
 /* Returns `text` as an operand. Array elements have 32 bits, so they are converted to 64 bits. */
@@ -412,27 +346,66 @@ static const char *wide(struct emitter *x, const struct expr *e, const char *tex
     return e->op == EXPR_ID ? arena_printf(x->m->arena, "(int64_t)%s", text) : text;
 }
 
-/* Returns C for the sum without terms that cancel. Returns NULL if no terms cancel. */
+/* Returns whether a and b, whose C is c_a and c_b, are equal terms. Terms without operands are compared as C, because
+   two sizes can be one variable. Other terms have no C here. */
+static bool same_term(const struct expr *a, const char *c_a, const struct expr *b, const char *c_b)
+{
+    return c_a && c_b ? strcmp(c_a, c_b) == 0 : a == b;
+}
+
+/* Returns C for the sum without terms that cancel, such as i0 and -i0. Returns NULL if no terms cancel. */
 static const char *cancelled(struct emitter *x, const struct expr *e, bool inner)
 {
-    struct sum sum = {.terms = 0};
+    enum { MOST = 128, MAX_KEPT = 16 };
+    struct expr_term term[MOST];
+    const char *c[MOST];
+    const int count = is_sum(e) ? expr_terms(e, term, MOST) : 0;
+    int kept = 0, constants = 0;
+    int64_t constant = 0;
+    bool cancels = false;
+    for (int k = 0; k < count; k++) {
+        const struct expr_term t = term[k];
+        if (t.e->op == EXPR_INT) {
+            if (llabs(t.e->integer) > MAX_CANCELLED) return NULL;
+            constant += t.minus ? -t.e->integer : t.e->integer;
+            cancels |= constants++ > 0;
+            continue;
+        }
+        const char *const own = expr_arity(t.e->op) == 0 ? emit_integer_text(x, t.e, true) : NULL;
+        int n = 0;
+        while (n < kept && (term[n].minus == t.minus || !same_term(term[n].e, c[n], t.e, own))) n++;
+        if (n == kept) {
+            if (kept == MAX_KEPT) return NULL;
+            term[kept] = t;
+            c[kept++] = own;
+            continue;
+        }
+        cancels = true;
+        kept--;
+        memmove(term + n, term + n + 1, (size_t)(kept - n) * sizeof *term);
+        memmove(c + n, c + n + 1, (size_t)(kept - n) * sizeof *c);
+    }
+    if (!cancels) return NULL;
     struct text made = {0};
-    if (is_sum(e)) add_terms(x, &sum, e, false);
-    if (!sum.cancels || sum.full) return NULL;
-    for (int k = 0; k < sum.terms; k++)
-        text_add(&made, "%s%s",
-                 k              ? (sum.minus[k] ? " - " : " + ")
-                 : sum.minus[k] ? "-"
-                                : "",
-                 sum.term[k] ? sum.term[k] : wide(x, sum.e[k], emit_integer_text(x, sum.e[k], true)));
-    if (!sum.terms)
-        text_add(&made, "%lld", (long long)sum.constant);
-    else if (sum.constant)
-        text_add(&made, " %c %lld", sum.constant < 0 ? '-' : '+', (long long)llabs(sum.constant));
+    for (int k = 0; k < kept; k++) {
+        text_add(&made, "%s", !term[k].minus ? (k ? " + " : "") : k ? " - " : "-");
+        text_add(&made, "%s", c[k] ? c[k] : wide(x, term[k].e, emit_integer_text(x, term[k].e, true)));
+    }
+    if (!kept)
+        text_add(&made, "%lld", (long long)constant);
+    else if (constant)
+        text_add(&made, " %c %lld", constant < 0 ? '-' : '+', (long long)llabs(constant));
     const bool wrapped = inner && strpbrk(made.data, " -");
-    const char *text = arena_printf(x->m->arena, wrapped ? "(%s)" : "%s", made.data);
-    text_free(&made);
-    return text;
+    return arena_printf(x->m->arena, wrapped ? "(%s)" : "%s", text_take(&made, x->m->arena));
+}
+
+/* Returns C for a MIN_ID or MAX_ID. */
+static const char *id_end(struct emitter *x, const struct expr *e)
+{
+    const char *end = e->op == EXPR_MIN_ID ? "min" : "max";
+    int k = emit_known_ids(x, e);
+    if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
+    return arena_printf(x->m->arena, "%s.%s", emit_ids_in_range(x, e), end);
 }
 
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner);
@@ -454,22 +427,20 @@ static const char *extreme(struct emitter *x, const struct expr *e, const char *
 
 /* Returns e for a range of one index i: LO becomes i and HI becomes i + 1, so that more terms cancel. Ids and drawn
    blocks are not changed, because they are found by pointer. */
+static const struct expr *settle(void *of, const struct expr *e)
+{
+    const struct emitter *const x = of;
+    if (expr_is_of_ids(e->op) || e->op == EXPR_DRAWN || e->op == EXPR_START) return e;
+    if (e->op != EXPR_LO && e->op != EXPR_HI) return NULL;
+    const int axis = (int)e->integer;
+    if (ranged(x, axis) || x->m->axis[axis].source == SIZE_ROWS) return e;
+    const struct expr *const index = expr_index(x->m, axis);
+    return e->op == EXPR_LO ? index : expr_add(x->m, index, expr_int(x->m, 1));
+}
+
 static const struct expr *settled(struct emitter *x, const struct expr *e)
 {
-    if (e->op == EXPR_LO || e->op == EXPR_HI) {
-        const int axis = (int)e->integer;
-        if (ranged(x, axis) || x->m->axis[axis].source == SIZE_ROWS) return e;
-        const struct expr *const index = expr_index(x->m, axis);
-        return e->op == EXPR_LO ? index : expr_add(x->m, index, expr_int(x->m, 1));
-    }
-    if (expr_is_of_ids(e->op) || e->op == EXPR_DRAWN || e->op == EXPR_START) return e;
-    const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool changed = false;
-    for (int k = 0; k < expr_arity(e->op); k++) {
-        arg[k] = settled(x, e->arg[k]);
-        changed |= arg[k] != e->arg[k];
-    }
-    return changed ? expr_make(x->m, e->op, arg[0], arg[1], arg[2]) : e;
+    return expr_map(x->m, e, settle, x);
 }
 
 const char *emit_place(const struct module *m, const struct expr *e)
@@ -507,7 +478,7 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
                                               : name;
     default: break;
     }
-    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return emit_id_end(x, e);
+    if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
     if (e->op == EXPR_ELEMENT) return arena_printf(arena, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
     if (e->op == EXPR_DRAWN)
@@ -541,7 +512,7 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         case EXPR_MIN:
         case EXPR_MAX:
             if (!real) return extreme(x, e, a, b);
-            if (emit_truncates(x->c->spec))
+            if (truncates(x->c->spec))
                 return arena_printf(arena, "%s(%s, %s)", e->op == EXPR_MIN ? "min_real" : "max_real", a, b);
             made = arena_printf(arena, "%s %s %s || %s != %s ? %s : %s", a, e->op == EXPR_MIN ? "<" : ">", b, a, a, a,
                                 b);
@@ -593,29 +564,20 @@ int emit_known_ids(const struct emitter *x, const struct expr *e)
     return k;
 }
 
-const char *emit_id_end(struct emitter *x, const struct expr *e)
-{
-    const char *end = e->op == EXPR_MIN_ID ? "min" : "max";
-    int k = emit_known_ids(x, e);
-    if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
-    return arena_printf(x->m->arena, "%s.%s", emit_ids_in_range(x, e), end);
-}
-
 int emit_table_of(const struct emitter *x, const struct expr *e)
 {
-    const int array = x->arrays ? kernel_array_find(x->arrays, e->name) : -1;
+    const struct kernel_array *const of = emit_entry(x, e->name);
     int table = 0;
-    if (array < 0 || !x->arrays->array[array].tiled) return -1;
-    for (int k = 0; k < array; k++) table += x->arrays->array[k].tiled;
+    if (!of || !of->tiled) return -1;
+    for (const struct kernel_array *a = x->arrays->array; a < of; a++) table += a->tiled;
     return table;
 }
 
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
 {
     struct arena *const arena = x->m->arena;
-    const struct expr *const first = settled(x, own_row(x, e, e->arg[0]->arg[0])), *const end = settled(
-                                                                                       x, own_row(x, e,
-                                                                                                  e->arg[0]->arg[1]));
+    const struct expr *const first = settled(x, own_row(x, e, e->arg[0]->arg[0]));
+    const struct expr *const end = settled(x, own_row(x, e, e->arg[0]->arg[1]));
     const char *const kind = emit_reads_flags(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
                       *const to = emit_integer(x, e->arg[2]);
     int64_t rows;

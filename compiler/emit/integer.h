@@ -7,18 +7,14 @@
 
 struct emitter;
 /* Functions for rows of integers in arrays whose strides the caller may give (integer.c):
-   - emit_last_size returns C for the size of the last axis.
    - emit_offset_of_lane returns C for the offset of a row that differs by lane, in a loop over `lane`. of_lanes
      declares a variable with the values of a subscript, and returns its name.
    - emit_step_of_lanes returns C for the distance from an element to the element `positions` later in row `next`. It
      returns NULL if the distance is not known. */
-const char *emit_last_size(struct emitter *x, const struct array *a);
 const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const struct expr *row, int lane,
                                 const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
 const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
                                const struct expr *next, int64_t positions);
-const char *emit_ids_of_box(struct emitter *x, const struct array *a, const struct expr *first, const struct expr *last,
-                            const char *from, const char *to);
 /* Returns the member of struct call for what is looked up for a row (struct common_keys), or NULL if e is not. */
 const char *emit_place(const struct module *m, const struct expr *e);
 /* Returns C that declares the position of the first query, for x->start. emit_has_query_start returns whether a task
@@ -31,10 +27,8 @@ const char *emit_query_start(struct emitter *x);
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
-/* emit_ids declares the minimum and maximum of ids that a loop's conditions compare. The declarations are before the
-   loop or `inside`. emit_id_end returns C for one of them (ids.c). */
+/* Declares the minimum and maximum of ids that a loop's conditions compare, before the loop or `inside`. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);
-const char *emit_id_end(struct emitter *x, const struct expr *e);
 /* Returns C for a struct ids with the minimum and maximum of the integers in the range of a MIN_ID or MAX_ID. */
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e);
 /* Returns the number of the table of tiles for the array that a MIN_ID or MAX_ID reads. Returns -1 if the array has
@@ -49,8 +43,6 @@ bool emit_reads_flags(const struct emitter *x, const struct expr *e);
 const char *emit_ids_base(const struct emitter *x, const struct array *a);
 /* Returns C for the element at `at` of a row, or the one at the nearest end. `array` is the row's address. */
 const char *emit_element_along(struct emitter *x, const struct expr *e, const char *array, const char *at);
-/* Returns C for the value that an ID reads in this element of its array. */
-const char *emit_id_of(const struct emitter *x, const struct array *a, const char *element);
 /* The integer parameter that an ID, MIN_ID or MAX_ID reads. */
 const struct array *emit_ids_array(const struct emitter *x, const struct expr *e);
 /* These functions treat the integer parameter that an ID, MIN_ID or MAX_ID reads as rows of its last axis
@@ -77,8 +69,6 @@ const char *emit_element_by_name(struct emitter *x, const struct expr *e, int la
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 /* Returns whether a kernel with a state has an expression that uses the batch size or a batch index. */
 bool emit_numbers_sequences(const struct spec *spec);
-/* Returns whether an expression truncates a real. */
-bool emit_truncates(const struct spec *spec);
 /* Returns the number of the declared range of ids that has the minimum or maximum `e`. Returns x->ids if no range
    has it. */
 int emit_known_ids(const struct emitter *x, const struct expr *e);

@@ -42,14 +42,6 @@ static bool is_left(const struct emitted_file *e, bool linear, const char *name)
     return left;
 }
 
-/* Returns whether the value is a sum with a row per query. */
-static bool sums_of_queries(const struct graph *g, const struct value *v)
-{
-    bool queries = false;
-    for (int k = 0; k < v->rank; k++) queries |= g->module->axis[v->axes[k]].source == SIZE_N_Q;
-    return v->sums && queries;
-}
-
 /* Returns whether a part of backward reads an array `name`. */
 static bool is_given(const struct emitted_file *e, bool linear, const char *name)
 {
@@ -69,7 +61,8 @@ int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *ar
         const struct graph *const g = graph_of_part(e, linear, part);
         for (int v = 0; g && v < g->values; v++) {
             const struct value *value = &g->value[v];
-            bool before = value->op != GRAPH_INPUT || sums_of_queries(g, value) || !is_left(e, linear, value->name);
+            const bool of_queries = value->sums && axes_have(g->module, value->rank, value->axes, SIZE_N_Q);
+            bool before = value->op != GRAPH_INPUT || of_queries || !is_left(e, linear, value->name);
             for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
             if (!before)
                 left[count++] = (struct left_array){value->name, emit_identifier(arena, e->p->arrays, value->name), g,
@@ -135,10 +128,8 @@ void emit_left_wanted(const struct emitted_file *e, bool linear, const struct le
 const char *emit_left_whole(const struct emitted_file *e, const struct left_array *left, struct arena *arena)
 {
     const struct value *const v = &left->g->value[left->v];
-    bool heads = false;
     int o = 0;
-    for (int k = 0; k < v->rank; k++) heads |= left->g->module->axis[v->axes[k]].source == SIZE_MEMBERS;
-    if (!v->sums || !heads) return NULL;
+    if (!v->sums || !axes_have(left->g->module, v->rank, v->axes, SIZE_MEMBERS)) return NULL;
     while (!needs(left->g, left->g->output[o].value, left->v, arena)) o++;
     return emit_identifier(arena, e->p->arrays, left->g->output[o].name);
 }

@@ -23,9 +23,7 @@ const char *emit_harmless(struct arena *arena, const char *text)
         if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*') || (c[0] == '?' && c[1] == '?'))
             text_add(&made, " ");
     }
-    const char *copy = arena_copy(arena, made.data ? made.data : "");
-    text_free(&made);
-    return copy;
+    return text_take(&made, arena);
 }
 
 void emit_comment(struct arena *arena, struct text *out, const char *text, int indent)

@@ -24,6 +24,8 @@ struct axis_of_caller {
     const char *stride;
 };
 const char *emit_local(const struct emitter *x, const char *name);
+/* Returns the entry of an array in the kernel's table, or NULL. */
+const struct kernel_array *emit_entry(const struct emitter *x, const char *name);
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a);
 bool emit_axis_of_heads(const struct emitter *x, const struct array *a, int k);
 int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k);
@@ -65,6 +67,10 @@ bool emit_tiled(const struct emitter *x, int axis);
 const char *emit_first(const struct emitter *x, int axis);
 bool emit_starts_at_zero(const struct emitter *x, int axis);
 const char *emit_end(const struct emitter *x, int axis);
+/* Prints the head of a loop from the first value to the end, and the `body`. step 0: the loop takes every index. */
+void emit_loop(struct emitter *x, int deeper, int axis, int step, const char *body);
+/* Returns `sum` plus the formatted text. `sum` may be NULL. */
+const char *emit_plus(const struct emitter *x, const char *sum, const char *format, ...) IR_PRINTF(3, 4);
 /* Returns C for the memory of a held array (address.c). Such an array is a tile that is stored for each range of a
    block. */
 const char *emit_held(const struct emitter *x, const struct array *a);

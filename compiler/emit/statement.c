@@ -103,7 +103,7 @@ static void emit_body(struct emitter *x, const struct stmt *loop, bool part)
     emit_iteration(x, loop, part);
     x->out = out;
     if (x->start) emit_line(x, "%s", emit_query_start(x));
-    text_append(out, inner.data ? inner.data : "", inner.length);
+    text_append(out, inner.data, inner.length);
     text_free(&inner);
     x->start = outside;
 }

@@ -11,10 +11,16 @@ const char *emit_local(const struct emitter *x, const char *name)
     return emit_identifier(x->m->arena, x->arrays, name);
 }
 
+const struct kernel_array *emit_entry(const struct emitter *x, const char *name)
+{
+    const int k = x->arrays ? kernel_array_find(x->arrays, name) : -1;
+    return k >= 0 ? &x->arrays->array[k] : NULL;
+}
+
 bool emit_is_gradient_of_param(const struct emitter *x, const struct array *a)
 {
-    const int k = x->arrays ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].place == PLACE_GRADIENTS;
+    const struct kernel_array *const of = emit_entry(x, a->name);
+    return of && of->place == PLACE_GRADIENTS;
 }
 
 bool emit_of_rows(const struct emitter *x, const struct array *a)
@@ -24,16 +30,16 @@ bool emit_of_rows(const struct emitter *x, const struct array *a)
 
 const struct kernel_array *emit_strided_rows(const struct emitter *x, const struct array *a)
 {
-    const bool table = x->arrays && (a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && emit_of_rows(x, a)) ||
-                                     prefix_array_find(a->name) != PREFIX_ARRAYS);
-    const int k = table ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].rows ? &x->arrays->array[k] : NULL;
+    const bool table = a->kind == ARRAY_PARAM || (a->kind == ARRAY_OUTPUT && emit_of_rows(x, a)) ||
+                       prefix_array_find(a->name) != PREFIX_ARRAYS;
+    const struct kernel_array *const of = table ? emit_entry(x, a->name) : NULL;
+    return of && of->rows ? of : NULL;
 }
 
 const struct kernel_array *emit_strided(const struct emitter *x, const struct array *a)
 {
-    const int k = x->arrays && a->kind == ARRAY_PARAM ? kernel_array_find(x->arrays, a->name) : -1;
-    return k >= 0 && x->arrays->array[k].strided ? &x->arrays->array[k] : NULL;
+    const struct kernel_array *const of = a->kind == ARRAY_PARAM ? emit_entry(x, a->name) : NULL;
+    return of && of->strided ? of : NULL;
 }
 
 static enum size_source source_of(const struct emitter *x, const struct array *a, int k)
@@ -71,9 +77,7 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
 {
-    bool keys = false;
-    for (int k = 0; k < a->rank; k++) keys |= x->m->axis[a->axes[k]].source == SIZE_N_K;
-    return x->c->state.read_first && keys &&
+    return x->c->state.read_first && axes_have(x->m, a->rank, a->axes, SIZE_N_K) &&
            ((a->kind == ARRAY_INPUT && array_of_elements(x->l, a)) || emit_strided_rows(x, a));
 }
 
@@ -81,11 +85,9 @@ bool emit_is_of_key(const struct emitter *x, const struct ref *r)
 {
     bool key = false;
     for (int k = 0; k < r->rank; k++)
-        if (x->m->axis[x->l->array[r->of].axes[k]].source == SIZE_N_K)
-            for (int a = 0; a < x->m->axes; a++)
-                key |= x->m->axis[a].source == SIZE_N_K &&
-                       (expr_uses(r->sub[k], expr_index(x->m, a)) || expr_uses(r->sub[k], expr_lo(x->m, a)) ||
-                        expr_uses(r->sub[k], expr_hi(x->m, a)));
+        for (struct exprs w = {.of = r->sub[k]}; source_of(x, &x->l->array[r->of], k) == SIZE_N_K && exprs_next(&w);)
+            key |= (w.e->op == EXPR_INDEX || w.e->op == EXPR_LO || w.e->op == EXPR_HI) &&
+                   x->m->axis[w.e->integer].source == SIZE_N_K;
     return key;
 }
 

@@ -93,13 +93,8 @@ void table_enumerators(const struct table_arrays *all, struct text *out)
 
 static const char *access_name(enum array_access access)
 {
-    switch (access) {
-    case ACCESS_NONE: return "ACCESS_NONE";
-    case ACCESS_READ: return "ACCESS_READ";
-    case ACCESS_WRITTEN: return "ACCESS_WRITTEN";
-    case ACCESS_WANTED: return "ACCESS_WANTED";
-    }
-    return "";
+    static const char *const names[] = {"ACCESS_NONE", "ACCESS_READ", "ACCESS_WRITTEN", "ACCESS_WANTED"};
+    return names[access];
 }
 
 const char *table_list(struct arena *arena, const struct table_arrays *all, const bool *set)

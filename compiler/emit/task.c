@@ -42,9 +42,7 @@ const char *task_indented(struct arena *arena, const struct text *lines, int dee
         text_add(&made, "%s%*s%.*s", made.length ? "\n" : "", length ? deeper : 0, "", (int)length, line);
         line += length + (line[length] == '\n');
     }
-    const char *text = arena_copy(arena, made.data ? made.data : "");
-    text_free(&made);
-    return text;
+    return text_take(&made, arena);
 }
 
 /* ---- declarations at the beginning of a function ---- */
@@ -157,6 +155,12 @@ const char *task_kept(const struct emitter *x, const char *state)
     return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
+/* Declares an integer if the body uses it. */
+static void declare(const char *body, const char *name, const char *value, struct text *out)
+{
+    if (has_word(body, name)) text_add(out, "    const int64_t %s = %s;\n", name, value);
+}
+
 /* Declares the pointers that the body uses. The pointer of a tile is in the workspace. The pointer of another array
    is at the task's indices b, g and m. */
 static void array_pointers(struct emitter *x, const char *body, struct text *out)
@@ -182,30 +186,24 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
                                 : x->phases                    ? "share->work"
                                                                : "work";
             const char *stored = emit_stored(array->dtype);
-            if (array->remembered && array->rank == 2) {
-                text_add(out, "    struct remembered *const %s_places = (struct remembered *)(void *)(%s + %lld);\n",
-                         emit_local(x, array->name), place, (long long)array->offset);
-                text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [%lld tiles, %s: %lld, %s: %lld] */\n",
-                         stored, c, stored, place, (long long)array->offset + 64 * (1 + (long long)array->remembered),
-                         (long long)array->remembered, x->m->axis[array->axes[0]].name, (long long)array->extent[0],
-                         x->m->axis[array->axes[1]].name, (long long)array->extent[1]);
-                continue;
-            }
-            if (array->remembered) {
-                text_add(out, "    struct remembered *const %s_known = (struct remembered *)(void *)(%s + %lld);\n",
-                         emit_local(x, array->name), place, (long long)array->offset);
-                text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [%lld differences] */\n", stored, c,
-                         stored, place, (long long)array->offset + 64,
-                         (long long)(array->remembered + array->extent[0]));
-                continue;
-            }
+            const bool tiles = array->remembered &&
+                               array->rank == 2; /* known tiles have a line each, others one line */
+            const int64_t known = tiles ? 1 + array->remembered : array->remembered ? 1 : 0;
+            if (array->remembered)
+                text_add(out, "    struct remembered *const %s_%s = (struct remembered *)(void *)(%s + %lld);\n",
+                         emit_local(x, array->name), tiles ? "places" : "known", place, (long long)array->offset);
             text_add(out, "    %s *const %s = (%s *)(void *)(%s + %lld); /* [", stored, c, stored, place,
-                     (long long)array->offset);
+                     (long long)(array->offset + 64 * known));
+            if (array->remembered && !tiles) {
+                text_add(out, "%lld differences] */\n", (long long)(array->remembered + array->extent[0]));
+                continue;
+            }
+            if (tiles) text_add(out, "%lld tiles, ", (long long)array->remembered);
             for (int k = 0; k < array->rank; k++) {
                 bool slots = axis_is_chunks(&x->m->axis[array->axes[k]]);
                 text_add(out, "%s%s", k ? ", " : "", x->m->axis[array->axes[k]].name);
                 if (!slots) text_add(out, ": %lld", (long long)array->extent[k]);
-                if (k + 1 == array->rank && array->gap)
+                if (k + 1 == array->rank && array->gap && !tiles)
                     text_add(out, " of %lld", (long long)(array->extent[k] + array->gap));
             }
             if (array->held) text_add(out, ", %lld times", (long long)array->held);
@@ -222,28 +220,21 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         if (reads)
             text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                      emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
-        const char *row = arena_printf(x->m->arena, "%s_row", c), *strides = strides_of(x, array);
-        if (has_word(body, row)) text_add(out, "    const int64_t %s = %s.row;\n", row, strides);
+        struct arena *const arena = x->m->arena;
+        const char *const strides = strides_of(x, array);
+        declare(body, arena_printf(arena, "%s_row", c), arena_printf(arena, "%s.row", strides), out);
         const struct kernel_array *const strided = emit_strided(x, array);
-        for (int k = 0; strided && k < strided->rank; k++) {
-            const char *const stride = arena_printf(x->m->arena, "%s_stride_%d", c, k);
-            if (has_word(body, stride))
-                text_add(out, "    const int64_t %s = call->array[ARRAY_%s].stride[%d];\n", stride, strided->identifier,
-                         k);
-        }
-        const char *batch = arena_printf(x->m->arena, "%s_batch", c);
-        if (has_word(body, batch) && contiguous)
-            text_add(out, "    const int64_t %s = call->p.heads * call->p.n_q;\n", batch);
-        else if (has_word(body, batch))
-            text_add(out, "    const int64_t %s = %s.batch;\n", batch, strides);
-        const char *head = arena_printf(x->m->arena, "%s_head", c);
-        if (has_word(body, head) && emit_sums_of_queries(x, array))
-            text_add(out, "    const int64_t %s = call->p.n_q * %lld;\n", head,
-                     (long long)emit_row_of_sums(x->m, array));
-        else if (has_word(body, head) && contiguous)
-            text_add(out, "    const int64_t %s = call->p.n_q;\n", head);
-        else if (has_word(body, head))
-            text_add(out, "    const int64_t %s = %s.head;\n", head, strides);
+        for (int k = 0; strided && k < strided->rank; k++)
+            declare(body, arena_printf(arena, "%s_stride_%d", c, k),
+                    arena_printf(arena, "call->array[ARRAY_%s].stride[%d]", strided->identifier, k), out);
+        declare(body, arena_printf(arena, "%s_batch", c),
+                contiguous ? "call->p.heads * call->p.n_q" : arena_printf(arena, "%s.batch", strides), out);
+        declare(body, arena_printf(arena, "%s_head", c),
+                emit_sums_of_queries(x, array)
+                    ? arena_printf(arena, "call->p.n_q * %lld", (long long)emit_row_of_sums(x->m, array))
+                : contiguous ? "call->p.n_q"
+                             : arena_printf(arena, "%s.head", strides),
+                out);
     }
 }
 
