@@ -170,7 +170,7 @@ def without_a_compiler_pytorch_computes(folder):
             check(count == 1, 'a kernel that could be compiled did not run')
     finally:
         _sdpa._binding_of = binding_of
-        _sdpa._operators.failed.clear()
+        _sdpa._failed.clear()
     check([str(w.message) for w in said] == ['attnc.torch.use(): PyTorch computes attention, because no C compiler found'], said)
 
 

@@ -11,8 +11,7 @@ import functools
 import os
 import threading
 import warnings
-from types import TracebackType
-from typing import Any, Optional, Sequence
+from typing import Any, Sequence
 
 import torch
 
@@ -54,20 +53,20 @@ def _choose(address: int) -> None:
     wanted = _Chosen.from_address(address)
     key = wanted.head_dim, wanted.type, wanted.mask, wanted.scaled
     try:
-        if key not in _operators.failed:
+        if key not in _failed:
             try:
                 binding = _binding_of(wanted, ("forward", "backward", "statistics"))
             except CompilerError:  # a wheel has kernels without statistics
                 binding = _binding_of(wanted, ("forward", "backward"))
-            _operators.kept.append(binding)
+            _kept.append(binding)
             wanted.team = _teams.of(binding)
             if not wanted.team:
                 binding.wait_briefly()
             wanted.kernel = ctypes.addressof(binding.kernel)
     except CompilerError as error:
-        if not _operators.failed:
+        if not _failed:
             warnings.warn(f"attnc.torch.use(): PyTorch computes attention, because {error}", stacklevel=2)
-        _operators.failed.add(key)
+        _failed.add(key)
     except BaseException as error:  # becomes an error of PyTorch
         if not isinstance(error, Exception) and threading.current_thread() is threading.main_thread():
             raise
@@ -111,19 +110,21 @@ class Replaced:
     """Attention of PyTorch as it was replaced by attnc.torch.use(). undo() restores PyTorch's operators, unless another
     use() is active; so does the end of a `with` block."""
 
+    _users = 0
+
     def __init__(self) -> None:
         self._active = True
         with _lock:
-            if not _operators.users:
-                _operators.replace()
-            _operators.users += 1
+            if not Replaced._users:
+                _replace_operators()
+            Replaced._users += 1
 
     def undo(self) -> None:
         """Ends this use of attnc. Calling it twice is harmless."""
         with _lock:
-            _operators.users -= self._active
-            if self._active and not _operators.users:
-                _operators.restore()
+            Replaced._users -= self._active
+            if self._active and not Replaced._users:
+                _library().attnc_sdpa_restore()
             self._active = False
 
     def __reduce__(self) -> Any:
@@ -132,35 +133,23 @@ class Replaced:
     def __enter__(self) -> Replaced:
         return self
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(self, *_: Any) -> None:
         self.undo()
 
 
-class _Operators:
-    """The operators that replace PyTorch's."""
-
-    def __init__(self) -> None:
-        self.users = 0
-        self.failed: set[Any] = set()  # kernels that are not ready, and could not be compiled
-        self.kept: list[Any] = []  # kernels, which the library uses from then on
-
-    def replace(self) -> None:
-        self.failed.clear()  # there may be a C compiler now
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyTorch warns of the first operator that is replaced in a process
-            first = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
-            first.impl("_scaled_dot_product_flash_attention_for_cpu", lambda *call: None, "CPU")  # type: ignore[no-untyped-call]
-            first._destroy()  # type: ignore[no-untyped-call]
-        library = _library()
-        if not library.attnc_sdpa_replace(_choose, _refuse):
-            raise RuntimeError("attnc.torch.use(): PyTorch does not let its operators be replaced")
-
-    def restore(self) -> None:
-        _library().attnc_sdpa_restore()
+def _replace_operators() -> None:
+    _failed.clear()  # there may be a C compiler now
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of the first operator that is replaced in a process
+        first = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        first.impl("_scaled_dot_product_flash_attention_for_cpu", lambda *call: None, "CPU")  # type: ignore[no-untyped-call]
+        first._destroy()  # type: ignore[no-untyped-call]
+    if not _library().attnc_sdpa_replace(_choose, _refuse):
+        raise RuntimeError("attnc.torch.use(): PyTorch does not let its operators be replaced")
 
 
-_operators = _Operators()
+_failed: set[Any] = set()  # kernels that are not ready, and could not be compiled
+_kept: list[Any] = []  # kernels, which the library uses from then on
 _lock = threading.Lock()
 
 
