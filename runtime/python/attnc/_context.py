@@ -4,7 +4,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from typing import Any, Callable, Iterator, Tuple, TypeVar
+from typing import Any, Callable, Iterable, Iterator, Tuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +50,11 @@ def is_undisturbed() -> bool:
 def is_eager(*tensors: Any) -> bool:
     """Returns True if is_undisturbed() and all tensors are plain tensors or parameters, not of other subclasses."""
     return is_undisturbed() and all(type(a) in (Tensor, nn.Parameter, type(None)) for a in tensors)
+
+
+def differentiates(arrays: Iterable[Any]) -> bool:
+    """Returns True if gradients with respect to one of the arrays are needed. Some may be numbers or None."""
+    return torch.is_grad_enabled() and any(isinstance(a, Tensor) and a.requires_grad for a in arrays)
 
 
 def is_traced() -> bool:

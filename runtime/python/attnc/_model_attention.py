@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor
@@ -56,14 +56,10 @@ def plainly(query: Tensor, key: Tensor, value: Tensor, mask: Mask, scale: float,
     return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
 
 
-_said: Set[str] = set()
-
-
 @torch.compiler.disable  # type: ignore[untyped-decorator]
+@functools.lru_cache(maxsize=None)  # once for each text
 def _say(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
-        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
 def _reason(query: Tensor, output_attentions: Any, plain: bool) -> str:

@@ -17,10 +17,10 @@ def _heads(a: Tensor, count: int) -> Tensor:
     return a.view(*a.shape[:-1], count, -1).transpose(1, 2)
 
 
-def _mpt(module: Any, original: Callable[..., Any], hidden_states: Tensor, position_bias: Optional[Tensor] = None,
-         cache: Any = None, attention_mask: Any = None, **more: Any) -> Any:
+def _mpt(module: Any, hidden_states: Tensor, position_bias: Optional[Tensor] = None, cache: Any = None,
+         attention_mask: Any = None, **more: Any) -> Any:
     if not isinstance(attention_mask, Mask):
-        return original(module, hidden_states, position_bias, cache=cache, attention_mask=attention_mask, **more)
+        return None
     mixed = module.Wqkv(hidden_states)
     if module.clip_qkv:
         mixed = mixed.clamp(min=-module.clip_qkv, max=module.clip_qkv)
@@ -33,10 +33,10 @@ def _mpt(module: Any, original: Callable[..., Any], hidden_states: Tensor, posit
     return module.out_proj(made.flatten(2)), weights
 
 
-def _bloom(module: Any, original: Callable[..., Any], hidden_states: Tensor, residual: Tensor, alibi: Tensor,
-           attention_mask: Any = None, layer_past: Any = None, **more: Any) -> Any:
+def _bloom(module: Any, hidden_states: Tensor, residual: Tensor, alibi: Tensor, attention_mask: Any = None,
+           layer_past: Any = None, **more: Any) -> Any:
     if not isinstance(attention_mask, Mask):
-        return original(module, hidden_states, residual, alibi, attention_mask, layer_past, **more)
+        return None
     query, key, value = module._reshape(module.query_key_value(hidden_states))
     if layer_past is not None:
         key, value = layer_past.update(key, value, module.layer_idx)
@@ -47,12 +47,11 @@ def _bloom(module: Any, original: Callable[..., Any], hidden_states: Tensor, res
     return added, weights
 
 
-def _falcon(module: Any, original: Callable[..., Any], hidden_states: Tensor, alibi: Optional[Tensor] = None,
-            attention_mask: Any = None, position_ids: Any = None, layer_past: Any = None, use_cache: bool = False,
-            output_attentions: bool = False, position_embeddings: Any = None, **more: Any) -> Any:
+def _falcon(module: Any, hidden_states: Tensor, alibi: Optional[Tensor] = None, attention_mask: Any = None,
+            position_ids: Any = None, layer_past: Any = None, use_cache: bool = False, output_attentions: bool = False,
+            position_embeddings: Any = None, **_: Any) -> Any:
     if not isinstance(attention_mask, Mask):
-        return original(module, hidden_states, alibi, attention_mask, position_ids, layer_past, use_cache,
-                        output_attentions, position_embeddings, **more)
+        return None
     query, key, value = (a.transpose(1, 2) for a in module._split_heads(module.query_key_value(hidden_states)))
     query, key = _modeling("falcon").apply_rotary_pos_emb(query, key, *position_embeddings)
     if layer_past is not None:
@@ -65,6 +64,7 @@ def _modeling(name: str) -> Any:
     return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
+# What computes the forward() of these classes, or returns None if the model has to.
 EXTENDED: Dict[str, Callable[..., Any]] = {"MptAttention": _mpt, "BloomAttention": _bloom, "FalconAttention": _falcon}
 
 

@@ -47,11 +47,14 @@ class _InPlace:
     keys: Any
     values: Any
     is_initialized: bool
+    lazy_initialization: Any
     _rooms: Tuple[Optional[Tensor], Optional[Tensor]] = (None, None)
     # [b][c]: how many of the last tokens of sequences b and c may differ. Beams share the tokens before these.
     _apart: Optional[Tensor] = None
 
     def _append(self, keys: Tensor, values: Tensor) -> Tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(keys, values)
         held: Tuple[Any, Any] = (None, None)
         if self.keys is not None and self.keys.numel():
             held = self.keys, self.values
@@ -97,8 +100,6 @@ class Layer(_InPlace, _utils.DynamicLayer):  # type: ignore[misc]
     """The keys and values of all tokens."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> Tuple[Tensor, Tensor]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
         self.keys, self.values = self._append(key_states, value_states)
         return self.keys, self.values
 
@@ -107,8 +108,6 @@ class SlidingLayer(_InPlace, _utils.DynamicSlidingWindowLayer):  # type: ignore[
     """The keys and values of the tokens in a window. If the memory is used up, the tokens of the window are moved."""
 
     def update(self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any) -> Tuple[Tensor, Tensor]:
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
         self.cumulative_length += key_states.shape[2]
         keys, values = self._append(key_states, value_states)
         last = self.sliding_window - 1

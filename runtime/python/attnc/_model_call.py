@@ -14,7 +14,7 @@ from . import _autograd
 from ._arrays import heads_of_result
 from ._context import is_traced
 from ._kernel import Kernel
-from ._repeat import _Again
+from ._repeat import _Again, _calls
 
 
 _Kernels = Set[Tuple[str, bool, bool]]
@@ -96,4 +96,4 @@ def run_differentiable(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor
     name = _autograd.key_of(kernel, query, key, value, given, seed, True)
     if name is None or not name[0] or not query.numel() or not key.numel():
         return None
-    return _autograd.attend(_autograd.Way(kernel, name, _autograd.known(name), True), seed, query, key, value, given)
+    return _autograd.attend(_autograd.Way(kernel, name, _calls().known(name), True), seed, query, key, value, given)

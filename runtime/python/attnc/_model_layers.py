@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import traceback
 import types
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -51,8 +52,7 @@ def _innermost(function: types.FunctionType) -> types.FunctionType:
 def _own_forward(kind: type, original: types.FunctionType) -> Optional[Callable[..., Any]]:
     """Returns the forward() of attnc for layers of this class, or None if there is none."""
     if kind.__module__.startswith("transformers.models.") and kind.__name__ in bypass.EXTENDED:
-        function = bypass.EXTENDED[kind.__name__]
-        return lambda layer, *words, **more: function(layer, original, *words, **more)
+        return recurrent.replaced(original, bypass.EXTENDED[kind.__name__])
     module = sys.modules.get(kind.__module__)
     if module is None or not recurrent.REPLACED.keys() & {*_innermost(original).__code__.co_names}:
         return None
@@ -128,12 +128,10 @@ def adopt_caller(config: Any) -> None:
     module = bypass.module_of(type(config))
     if module is None or not _has_layers(module) or noted() is not None:  # prepare() adopts them itself
         return
-    frame: Any = sys._getframe(1)
-    while frame is not None:
+    for frame, _ in traceback.walk_stack(sys._getframe(1)):
         model = frame.f_locals.get("self")
         if isinstance(model, nn.Module) and getattr(model, "config", None) is config:
             if "_attnc_adopted" not in vars(model):
                 adopt(model, Use(config))
                 vars(model)["_attnc_adopted"] = True
             return
-        frame = frame.f_back

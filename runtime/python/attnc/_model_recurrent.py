@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from . import _model_convolution, _model_token
 from ._compiler import CompilerError, Source
-from ._context import cached_constant, constant, constant_size, is_eager, is_traced
+from ._context import cached_constant, constant, constant_size, differentiates, is_eager, is_traced
 from ._kernel import variables
 from ._model_call import noted, run, run_differentiable
 from ._operators import forward, kernel_of, names_of
@@ -63,8 +63,8 @@ def _call(rule: Rule, query: Tensor, key: Tensor, value: Tensor, gate: Tensor, r
     query, key, value = ((a if a.stride(-1) == 1 else a.contiguous()).transpose(1, 2) for a in (query, key, value))
     arrays = [given[name] for name in names_of(text)]
     if not is_traced() and is_eager(query, key, value, *arrays):
-        needs = torch.is_grad_enabled() and any(a.requires_grad for a in (query, key, value, *arrays))
-        call: Callable[..., Optional[Tensor]] = run_differentiable if needs else run
+        call: Callable[..., Optional[Tensor]] = (
+            run_differentiable if differentiates((query, key, value, *arrays)) else run)
         result = call(kernel_of(text), query, key, value, given)
         if result is not None:
             return result
@@ -105,64 +105,60 @@ def _fits(rule: Rule, key: Tensor, value: Tensor, *arrays: Any) -> bool:
         return False
     text, found = _text(tuple(rule), constant_size(key.shape[-1]), constant_size(value.shape[-1])), noted()
     if found is not None:
-        needs = torch.is_grad_enabled() and any(a is not None and a.requires_grad for a in (key, value, *arrays))
-        found.add((text, needs, False))
+        found.add((text, differentiates((key, value, *arrays)), False))
     return found is None and key.shape[1] >= _SHORT and _compiles(text)
 
 
-def _delta(original: Callable[..., Any], by_element: bool) -> Callable[..., Any]:
-    """Returns a function for the delta rule: query, key, g [B, n, H or fewer, D], value [B, n, H, E], beta [B, n, H]."""
+def _delta(query: Tensor, key: Tensor, value: Tensor, g: Tensor, beta: Tensor, chunk_size: int = 64,
+           initial_state: Optional[Tensor] = None, output_final_state: bool = False,
+           use_qk_l2norm_in_kernel: bool = False, cu_seqlens: Any = None, by_element: bool = False,
+           **_: Any) -> Optional[Tuple[Tensor, Optional[Tensor]]]:
+    """Computes the delta rule: query, key, g [B, n, H or fewer, D], value [B, n, H, E], beta [B, n, H]."""
+    kind = Rule(True, by_element, use_qk_l2norm_in_kernel)
+    if cu_seqlens is not None or not _fits(kind, key, value, query, g, beta, initial_state):
+        return None
+    q, k, v, gate, rate = (a.float() for a in (query, key, value, g, beta))
+    state = None if initial_state is None else initial_state.float().transpose(1, 2)
+    out, last = recurrence(kind, q, k, v, gate, rate, state, output_final_state)
+    return out.to(query.dtype).contiguous(), None if last is None else last.transpose(1, 2).contiguous()
 
+
+def _space(hidden_states: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk_size: int,
+           D: Optional[Tensor] = None, dt_bias: Optional[Tensor] = None, initial_states: Optional[Tensor] = None,
+           dt_softplus: bool = False, dt_limit: Tuple[float, float] = (0.0, float("inf")),
+           return_final_states: bool = False, **_: Any) -> Any:
+    """Computes the state space model: hidden_states [B, n, H, E], dt [B, n, H], A [H], B and C [B, n, groups, D]. Its
+    states are [B, H, E, D]."""
+    kind = Rule(False, False, False)
+    if A.dim() != 1 or not _fits(kind, B, hidden_states, dt, A, C, initial_states):
+        return None
+    step = dt if dt_bias is None else dt + dt_bias.to(dt.dtype)
+    step = (F.softplus(step) if dt_softplus else step).clamp(*dt_limit).float()
+    inputs = hidden_states.float()
+    state = None if initial_states is None else initial_states.float().permute(0, 3, 1, 2)
+    made, last = recurrence(kind, C.float(), B.float(), inputs * step[..., None], A.float() * step, None, state,
+                            return_final_states)
+    made = (made if D is None else made + D[..., None] * inputs).contiguous()
+    return (made, None if last is None else last.permute(0, 2, 3, 1).contiguous()) if return_final_states else made
+
+
+# What computes calls of functions of a modeling module, or returns None if these have to. by_element: each element of a
+# key has its own decay.
+REPLACED: Dict[str, Callable[..., Any]] = {
+    "torch_chunk_gated_delta_rule": _delta, "chunk_kimi_delta_attention": functools.partial(_delta, by_element=True),
+    "mamba2_chunk_scan": _space, "torch_recurrent_gated_delta_rule": _model_token.delta,
+    "recurrent_kimi_delta_attention": functools.partial(_model_token.delta, by_element=True),
+    "mamba2_selective_state_update": _model_token.space, "causal_conv1d_fn": _model_convolution.whole,
+    "causal_conv1d_update": _model_convolution.token}
+
+
+def replaced(original: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function that calls `function`, and `original` if that returns None."""
     @functools.wraps(original)
-    def rule(query: Tensor, key: Tensor, value: Tensor, g: Tensor, beta: Tensor, chunk_size: int = 64,
-             initial_state: Optional[Tensor] = None, output_final_state: bool = False,
-             use_qk_l2norm_in_kernel: bool = False, cu_seqlens: Any = None,
-             **more: Any) -> Tuple[Tensor, Optional[Tensor]]:
-        kind = Rule(True, by_element, use_qk_l2norm_in_kernel)
-        if cu_seqlens is not None or not _fits(kind, key, value, query, g, beta, initial_state):
-            return original(  # type: ignore[no-any-return]
-                query, key, value, g=g, beta=beta, chunk_size=chunk_size, initial_state=initial_state,
-                output_final_state=output_final_state, use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
-                cu_seqlens=cu_seqlens, **more)
-        q, k, v, gate, rate = (a.float() for a in (query, key, value, g, beta))
-        state = None if initial_state is None else initial_state.float().transpose(1, 2)
-        out, last = recurrence(kind, q, k, v, gate, rate, state, output_final_state)
-        return out.to(query.dtype).contiguous(), None if last is None else last.transpose(1, 2).contiguous()
-    return rule
-
-
-def _space(original: Callable[..., Any], _: bool) -> Callable[..., Any]:
-    """Returns a function for the state space model: hidden_states [B, n, H, E], dt [B, n, H], A [H],
-    B and C [B, n, groups, D]. Its states are [B, H, E, D]."""
-
-    @functools.wraps(original)
-    def scan(hidden_states: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, chunk_size: int,
-             D: Optional[Tensor] = None, dt_bias: Optional[Tensor] = None, initial_states: Optional[Tensor] = None,
-             dt_softplus: bool = False, dt_limit: Tuple[float, float] = (0.0, float("inf")),
-             return_final_states: bool = False, **more: Any) -> Any:
-        kind = Rule(False, False, False)
-        if A.dim() != 1 or not _fits(kind, B, hidden_states, dt, A, C, initial_states):
-            return original(hidden_states, dt, A, B, C, chunk_size=chunk_size, D=D, dt_bias=dt_bias,
-                            initial_states=initial_states, dt_softplus=dt_softplus, dt_limit=dt_limit,
-                            return_final_states=return_final_states, **more)
-        step = dt if dt_bias is None else dt + dt_bias.to(dt.dtype)
-        step = (F.softplus(step) if dt_softplus else step).clamp(*dt_limit).float()
-        inputs = hidden_states.float()
-        state = None if initial_states is None else initial_states.float().permute(0, 3, 1, 2)
-        made, last = recurrence(kind, C.float(), B.float(), inputs * step[..., None],
-                                A.float() * step, None, state, return_final_states)
-        made = (made if D is None else made + D[..., None] * inputs).contiguous()
-        return (made, None if last is None else last.permute(0, 2, 3, 1).contiguous()) if return_final_states else made
-    return scan
-
-
-# {function of a modeling module: (what makes its replacement, whether each element of a key has its own decay)}
-REPLACED: Dict[str, Tuple[Callable[..., Any], bool]] = {
-    "torch_chunk_gated_delta_rule": (_delta, False), "chunk_kimi_delta_attention": (_delta, True),
-    "mamba2_chunk_scan": (_space, False), "torch_recurrent_gated_delta_rule": (_model_token.delta, False),
-    "recurrent_kimi_delta_attention": (_model_token.delta, True),
-    "mamba2_selective_state_update": (_model_token.space, False),
-    "causal_conv1d_fn": (_model_convolution.whole, False), "causal_conv1d_update": (_model_convolution.token, False)}
+    def made(*words: Any, **more: Any) -> Any:
+        result = function(*words, **more)
+        return original(*words, **more) if result is None else result
+    return made
 
 
 @functools.lru_cache(maxsize=None)
@@ -172,8 +168,8 @@ def with_kernels(module: Any) -> Any:
     made = types.ModuleType(f"{__package__}.with_kernels.{module.__name__}")
     vars(made).update((name, value) for name, value in vars(module).items()
                       if name not in ("__name__", "__file__", "__spec__", "__loader__", "__cached__"))
-    for name, (replacement, by_element) in REPLACED.items():
+    for name, function in REPLACED.items():
         if hasattr(module, name):
-            setattr(made, name, replacement(getattr(module, name), by_element))
+            setattr(made, name, replaced(getattr(module, name), function))
     sys.modules[made.__name__] = made  # torch.compile looks up the globals of functions there
     return made

@@ -10,9 +10,11 @@ from torch import Tensor
 from . import _autograd, _kernel as _kernels, _operators as operators
 from ._arrays import _has_tangent, Misaligned, narrowed
 from ._autograd import detached
-from ._context import constant, constant_size, is_eager, is_traced, is_undisturbed, parallel, refuse_parallel
+from ._context import (constant, constant_size, differentiates, is_eager, is_traced, is_undisturbed, parallel,
+                       refuse_parallel)
 from ._formula import of_formula, sole_subscripts
 from ._kernel import Kernel
+from ._repeat import _calls
 from ._operators import _NARROW, as_tensor, as_tensors, given_of, kernel_of
 
 constant(sole_subscripts)
@@ -91,7 +93,7 @@ def call(kernel: Kernel, q: Tensor, k: Any, v: Any, seed: Optional[int], out: An
     key: Any = None
     if out is None and threads is None and is_undisturbed() and not torch.is_autocast_enabled("cpu"):
         key = _autograd.key_of(kernel, q, k, v, given, seed)
-        again = None if key is None else _autograd.known(key)
+        again = None if key is None else _calls().known(key)
         if again is not None:
             try:
                 if key[0]:
@@ -129,8 +131,7 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
         if not is_plain:
             raise ValueError(f"{kernel.name}: out= and threads= are for calls without tangents")
         return _call_with_tangents(kernel, q, k, v, parameters, tables, start, seed)
-    differentiable = torch.is_grad_enabled() and any(
-        isinstance(a, Tensor) and a.requires_grad for a in (q, k, v, *parameters))
+    differentiable = differentiates((q, k, v, *parameters))
     if not is_plain and not is_traced() and parallel.now is not None:
         raise ValueError(f"{kernel.name}: ContextParallel takes no out= and no threads=")
     if not is_plain and differentiable:
@@ -141,7 +142,7 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
             return _autograd.attend(_autograd.Way(kernel, key, None, False), seed, q, k, v, given)
         result: Tensor = kernel._binding.forward_again(key, q.detach(), k.detach(), v.detach(), detached(given), seed,
                                                        torch.get_num_threads())
-        known = _autograd.known(key)
+        known = _calls().known(key)
         if _autograd.library is not None and known is not None and seed is None:
             _autograd.library.keep(kernel._records[0], known, (q, k, v), given, known.empty_of(q))
         return result
