@@ -4,11 +4,11 @@ attnrt_ranks.h says how processes work together. This file has the functions tha
 from __future__ import annotations
 
 import builtins
+import contextlib
 import ctypes
 import datetime
 import functools
-from types import TracebackType
-from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -300,8 +300,7 @@ class ContextParallel:
         parallel.before, parallel.now = (*parallel.before, parallel.now), self
         return self
 
-    def __exit__(self, kind: Optional[type[BaseException]], error: Optional[BaseException],
-                 trace: Optional[TracebackType]) -> None:
+    def __exit__(self, *_: Any) -> None:
         *before, parallel.now = parallel.before
         parallel.before = tuple(before)
 
@@ -314,9 +313,15 @@ class ContextParallel:
     def call(self, kernel: Kernel, function: Callable[[], Tensor]) -> Tensor:
         """Calls a function that makes one call of the kernel. If it raises an exception before attn_ranks_forward, the
         other processes raise it, too."""
+        with self._telling(kernel):
+            return function()
+
+    @contextlib.contextmanager
+    def _telling(self, kernel: Kernel) -> Iterator[None]:
+        """Tells the other processes of an exception in the block, unless they know it."""
         before = self._meetings
         try:
-            return function()
+            yield
         except Exception as error:
             if self._meetings == before:
                 self._fail(kernel, error)
@@ -360,7 +365,7 @@ class ContextParallel:
     def forward(self, kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, given: Mapping[str, Any],
                 seed: Optional[int], saved: Optional[Tensor]) -> Tensor:
         """Implements the operator attnc::forward. `saved` gets what backward() needs."""
-        try:
+        with self._telling(kernel):
             binding = kernel._with_ranks()
             ring = None if saved is None or binding.has_sums() else kernel._with_rank_gradients()
             binding = ring or binding
@@ -370,9 +375,6 @@ class ContextParallel:
             arrays = call.take(q, k, v, given, total)
             if ring is not None and saved is not None:
                 call.take_statistics(saved)
-        except Exception as error:
-            self._fail(kernel, error)
-            raise
         call.meet(_library().attn_ranks_workspace, _library().attn_ranks_forward, (), *arrays)
         out: Tensor = call.written[0].made
         return out
@@ -384,20 +386,15 @@ class ContextParallel:
         binding = _with_gradients(kernel)
         if binding is None:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
-        before = self._meetings
+        names, has_sums = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted], binding.has_sums()
         try:
-            names = [name for name, is_wanted in zip(binding.gradients, wanted) if is_wanted]
-            has_sums = binding.has_sums()
-            call = _Backward(self, kernel, binding, seed, self._total(k) if not has_sums and _needs_total(binding) else 0,
-                             saved)
-            given = given if has_sums else self._with_all_ids(binding, given)
-            result = binding._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
+            with self._telling(kernel):
+                call = _Backward(self, kernel, binding, seed,
+                                 self._total(k) if not has_sums and _needs_total(binding) else 0, saved)
+                given = given if has_sums else self._with_all_ids(binding, given)
+                result = binding._backward(q, k, v, out, dout, given, seed, None, names, {}, 0, call)[0]
         except _Unserved:
             return self._backward_of_all_keys(kernel, q, k, v, out, dout, given, seed, wanted)
-        except Exception as error:
-            if self._meetings == before:
-                self._fail(kernel, error)
-            raise
         # attn_ranks_backward has added the parts of all processes, except for rows of tokens
         rows = {"dq", "dk", "dv", *("d" + p.keyword for p in binding.learned if {"n_q", "n_k"} & set(p.shape))}
         return [getattr(result, name) if name in rows else getattr(result, name) / len(self._messages.processes)
