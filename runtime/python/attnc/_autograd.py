@@ -32,24 +32,11 @@ def key_of(kernel: Kernel, q: Any, k: Any, v: Any, given: Mapping[str, Any], see
     return key_of_tensors(kernel, q, k, v, given, True, _seed_in_key(kernel, seed), torch.get_num_threads(), rows_first)
 
 
-def known(key: _Key) -> Any:
-    """Returns the call with this key. Returns None if it has not been made."""
-    return _calls().known(key)
-
-
 def detached(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value.detach() if isinstance(value, Tensor) else value for name, value in given.items()}
 
 
 _numbers = itertools.count()
-
-
-class Attended(_Forward):
-    """A call of forward() that can be differentiated."""
-
-    def __init__(self, call: Any, function: Any, target: Any, q: Tensor, saved: Tensor) -> None:
-        super().__init__(call, function, target, q, ())
-        self.saved_like, self.number = saved, next(_numbers)
 
 
 class Way(NamedTuple):
@@ -169,7 +156,8 @@ def _attend_first(way: Way, seed: Optional[int], given: Mapping[str, Any], q: Te
         q.detach(), k.detach(), v.detach(), detached(given), seed, None if out is None else out.transpose(1, 2),
         torch.get_num_threads(), Kept(saved))
     if 0 not in target.shape and not call.copies:
-        again = Attended(call, binding.forward_function, target, q, saved)
+        again = _Forward(call, binding.forward_function, target, q, ())
+        again.saved_like, again.number = saved, next(_numbers)
         if out is not None:
             shape = out.shape
             again.empty = lambda a: a.new_empty(shape)

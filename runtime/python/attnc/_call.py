@@ -165,12 +165,9 @@ class Binding:
             kernel = _Kernel.in_dll(library, self.symbol + "_kernel")
         except ValueError:
             raise OSError(f"{path} has no kernel {self.symbol}") from None
-        params = ctypes.cast(kernel.param, ctypes.POINTER(_Param))
-        offsets = {params[k].name.decode(): params[k].offset for k in range(kernel.params)}
-        rows = {params[k].name.decode() for k in range(kernel.params) if params[k].rows}
+        params = (_Param * kernel.params).from_address(kernel.param) if kernel.params else ()
+        offsets = {p.name.decode(): p.offset for p in params}
         contiguous = ctypes.c_size_t(-1).value  # ATTN_CONTIGUOUS
-        strides = {params[k].name.decode(): params[k].strides for k in range(kernel.params)
-                   if params[k].strides != contiguous}
         found = (kernel.version.decode(), _DTYPES[kernel.dtype], kernel.head_dim, kernel.value_dim, sorted(offsets),
                  bool(kernel.values_are_keys))
         if found != (self.version, self.dtype, self.head_dim, self.value_dim, sorted(p.name for p in self.parameters),
@@ -178,9 +175,11 @@ class Binding:
             raise OSError(f"{path} was compiled from other C code than this module expects{self.remedy}")
         with self._lock:
             self._seeded.clear()
-            self.kernel, self.offsets, self.strides = kernel, offsets, strides
-            self.tiles = {params[k].name.decode(): params[k].tiles for k in range(kernel.params) if params[k].tiles}
-            self.rows = rows  # names of the parameters of which extend() takes only the rows of new tokens
+            self.kernel, self.offsets = kernel, offsets
+            self.strides = {p.name.decode(): p.strides for p in params if p.strides != contiguous}
+            self.tiles = {p.name.decode(): p.tiles for p in params if p.tiles}
+            # names of the parameters of which extend() takes only the rows of new tokens
+            self.rows = {p.name.decode() for p in params if p.rows}
             # stored, because ctypes makes a new object at each access of a structure's member
             self.forward_function, self.workspace_function = kernel.forward, kernel.workspace
             self.key_dtype, self.value_dtype = _DTYPES[kernel.key_dtype], _DTYPES[kernel.value_dtype]

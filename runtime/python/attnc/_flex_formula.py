@@ -11,6 +11,7 @@ import operator
 import os
 import re
 import sys
+import traceback
 from typing import Any, Callable, List, Optional, Sequence, Tuple, TypeVar, Union
 
 import torch
@@ -35,12 +36,10 @@ class Untranslatable(NotImplementedError):
 
 def _line() -> str:
     """Returns the line of the user's function that is running, with its place, or ""."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
+    for frame, line in traceback.walk_stack(sys._getframe(1)):
         file = frame.f_code.co_filename
         if not os.path.abspath(file).startswith(_HERE):
-            return f"\n  {file}:{frame.f_lineno}: {linecache.getline(file, frame.f_lineno).strip()}"
-        frame = frame.f_back
+            return f"\n  {file}:{line}: {linecache.getline(file, line).strip()}"
     return ""
 
 

@@ -18,31 +18,29 @@ class Unreadable(ValueError):
     """The mask depends on more than positions and heads."""
 
 
-class Visible:
-    """The mask of a spec. graph: the member `graph` of NAME.json"""
+def mask_of(graph: Mapping[str, Any]) -> Any:
+    """Returns the mask of a spec, or None. graph: the member `graph` of NAME.json"""
+    masks = graph["masks"]
+    if len(masks) > 1:
+        raise Unreadable("its mask is not one condition")
+    return masks[0] if masks else None
 
-    def __init__(self, graph: Mapping[str, Any]) -> None:
-        masks = graph["masks"]
-        if len(masks) > 1:
-            raise Unreadable("its mask is not one condition")
-        self.mask = masks[0] if masks else None
 
-    def rows(self, i: Tensor, n_q: int, n_k: int, heads: int, kv_heads: int) -> Tensor:
-        """The mask of some queries: True for the keys that a query sees.
+def _rows(mask: Any, i: Tensor, n_q: int, n_k: int, heads: int, kv_heads: int) -> Tensor:
+    """The mask of some queries: True for the keys that a query sees.
 
-        i: [rows, 1], the numbers of the queries
+    i: [rows, 1], the numbers of the queries
 
-        Returns [heads, rows, n_k], or [1, rows, n_k] if the mask is the same for all heads."""
-        j = torch.arange(n_k)
-        if self.mask is None:
-            return torch.ones(1, len(i), n_k, dtype=torch.bool)
-        members = heads // max(kv_heads, 1)
-        values = {"i": i, "j": j, "g": torch.arange(kv_heads).view(-1, 1, 1, 1), "m": torch.arange(members).view(-1, 1, 1)}
-        sizes = {"i": n_q, "j": n_k, "g": kv_heads, "m": members}
-        made = _value(self.mask, values, sizes)
-        if made.dim() == 4:  # the mask depends on heads
-            return made.expand(kv_heads, members, len(i), n_k).flatten(0, 1)
-        return made.broadcast_to(1, len(i), n_k)
+    Returns [heads, rows, n_k], or [1, rows, n_k] if the mask is the same for all heads."""
+    if mask is None:
+        return torch.ones(1, len(i), n_k, dtype=torch.bool)
+    members = heads // max(kv_heads, 1)
+    values = {"i": i, "j": torch.arange(n_k), "g": torch.arange(kv_heads).view(-1, 1, 1, 1),
+              "m": torch.arange(members).view(-1, 1, 1)}
+    made = _value(mask, values, {"i": n_q, "j": n_k, "g": kv_heads, "m": members})
+    if made.dim() == 4:  # the mask depends on heads
+        return made.expand(kv_heads, members, len(i), n_k).flatten(0, 1)
+    return made.broadcast_to(1, len(i), n_k)
 
 
 def _value(tree: Any, values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tensor:
@@ -63,7 +61,7 @@ def _value(tree: Any, values: Dict[str, Tensor], sizes: Dict[str, int]) -> Tenso
     return _OPERATIONS[operation](*(_value(one, values, sizes) for one in arguments))
 
 
-def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,
+def difference(mask: Any, n_q: int, n_k: int, heads: int, kv_heads: int, kept: Optional[Tensor], is_causal: bool,
                ignores: bool) -> str:
     """Compares the mask of a model's call with the mask of a spec. Returns the reason why the call cannot use the spec, or
     "" if it can.
@@ -76,7 +74,7 @@ def difference(visible: Visible, n_q: int, n_k: int, heads: int, kv_heads: int, 
     step = max(1, _ENTRIES // max(n_k, 1))
     for first in range(0, n_q, step):
         i, j = torch.arange(first, min(first + step, n_q)).unsqueeze(1), torch.arange(n_k)
-        spec = visible.rows(i, n_q, n_k, heads, kv_heads)
+        spec = _rows(mask, i, n_q, n_k, heads, kv_heads)
         model = (j <= i if is_causal else torch.ones(len(i), n_k, dtype=torch.bool)).unsqueeze(0)
         if kept is not None:
             model = model & (kept if kept.shape[-2] == 1 else kept[..., first:first + step, :])

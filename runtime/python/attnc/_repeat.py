@@ -182,7 +182,11 @@ class _Again:
 
 
 class _Forward(_Again):
-    """A call of forward() or of extend() of a state."""
+    """A call of forward() or of extend() of a state. One that can be differentiated also has a tensor like its saved values,
+    and a number."""
+
+    saved_like: Any
+    number: int
 
     def __init__(self, call: Any, function: Callable[..., int], target: _Array, q: Any, state: Sequence[int]) -> None:
         super().__init__(call, function, q)

@@ -6,6 +6,7 @@ import inspect
 import math
 import sys
 import threading
+import traceback
 from typing import Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
 import torch
@@ -16,7 +17,7 @@ from ._compiler import Source, Spec, settings_of
 from ._context import cached_constant, constant, constant_size, is_traced
 from ._kernel import Kernel
 from ._layer import Attention
-from ._mask import Unreadable, Visible, difference
+from ._mask import Unreadable, difference, mask_of
 from ._operators import _WORDS, kernel_of, names_of, operator, text_as
 from ._tensor_call import call_text
 
@@ -36,13 +37,13 @@ def _text_of(name: str, word: str, head_dim: int, value_dim: int) -> str:
 
 
 @functools.lru_cache(maxsize=None)
-def _visible(text: str) -> Visible:
-    return Visible(kernel_of(text)._info["graph"])
+def _mask_of(text: str) -> Any:
+    return mask_of(kernel_of(text)._info["graph"])
 
 
 def _difference(text: str, sizes: _Sizes, kept: Optional[Tensor], is_causal: bool, ignores: bool) -> str:
     try:
-        return difference(_visible(text), *sizes, kept, is_causal, ignores)
+        return difference(_mask_of(text), *sizes, kept, is_causal, ignores)
     except Unreadable as why:
         return f"the spec: {why}"
 
@@ -56,7 +57,7 @@ def _difference_without_mask(text: str, sizes: _Sizes, is_causal: bool, ignores:
 def _masks(text: str) -> bool:
     """Returns True if the kernel has a mask."""
     try:
-        return _visible(text).mask is not None
+        return _mask_of(text) is not None
     except Unreadable:
         return True
 
@@ -217,14 +218,8 @@ class Replacement(Generic[_Model]):
     @_apart  # type: ignore[untyped-decorator]
     def _caller(self) -> str:
         """Returns the name of the model's innermost running module."""
-        frame: Any = sys._getframe(2)
-        while frame is not None:
-            module = frame.f_locals.get("self")
-            name: Optional[str] = self._names.get(module) if isinstance(module, nn.Module) else None
-            if name is not None:
-                return name
-            frame = frame.f_back
-        return ""
+        modules = (frame.f_locals.get("self") for frame, _ in traceback.walk_stack(sys._getframe(2)))
+        return next((self._names[one] for one in modules if isinstance(one, nn.Module) and one in self._names), "")
 
     @_apart  # type: ignore[untyped-decorator]
     def _settle(self) -> None:
@@ -259,15 +254,19 @@ def _candidates(model: nn.Module) -> List[Tuple[str, nn.Module]]:
 _sdpa = nn.functional.scaled_dot_product_attention
 
 
-class _Attend:
-    """Replaces scaled_dot_product_attention: uses the spec if the call fits."""
+class _Swap(TorchFunctionMode):
+    """A context in which calls of scaled_dot_product_attention use the spec if they fit."""
 
     def __init__(self, shaped: _Shaped, report: Replacement[Any]) -> None:
+        super().__init__()
         self.shaped, self.report = shaped, report
 
-    def __call__(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
-                 dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
-                 enable_gqa: bool = False) -> Tensor:
+    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return (self.attend if function is _sdpa else function)(*args, **(kwargs or {}))
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor] = None,
+               dropout_p: float = 0.0, is_causal: bool = False, scale: Optional[float] = None,
+               enable_gqa: bool = False) -> Tensor:
         compiles, shaped = is_traced(), self.shaped
         if compiles and attn_mask is not None:
             if dropout_p == 0 and not attn_mask.requires_grad:
@@ -326,17 +325,6 @@ _attend_by_mask: Callable[..., Tensor] = operator(
     f"({_OPERANDS}) -> Tensor", _keep, _differentiate)
 
 
-class _Swap(TorchFunctionMode):
-    """A context in which calls of scaled_dot_product_attention go to `attend`."""
-
-    def __init__(self, attend: _Attend) -> None:
-        super().__init__()
-        self.attend = attend
-
-    def __torch_function__(self, function: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return (self.attend if function is _sdpa else function)(*args, **(kwargs or {}))
-
-
 class _Forward:
     """Replaces a model's forward(). Calls of scaled_dot_product_attention inside may use the spec."""
 
@@ -359,14 +347,14 @@ class _Forward:
             return self._original(*args, **kwargs)
         if not is_traced():
             return self._eagerly(*args, **kwargs)
-        with _Swap(_Attend(self.shaped, self.report)):
+        with _Swap(self.shaped, self.report):
             return self._original(*args, **kwargs)
 
     @_apart  # type: ignore[untyped-decorator]
     def _eagerly(self, *args: Any, **kwargs: Any) -> Any:
         """Runs forward() in a _Swap context. torch.compile does not trace it, because attributes of tensors in such
         a context confuse it."""
-        with _Swap(_Attend(self.shaped, self.report)):
+        with _Swap(self.shaped, self.report):
             made = self._original(*args, **kwargs)
         self.report._settle()
         return made

@@ -8,9 +8,9 @@ from typing import Any, Callable, Optional, Sequence
 
 import torch
 from torch import Tensor
+from torch._ops import HigherOrderOperator
 from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_mask, noop_mask
 
-from . import _flex_graph
 from ._flex_formula import _condition, _Trace, Untranslatable
 from ._formula import of_formula
 from ._kernel import _FLOATS, Kernel
@@ -162,4 +162,29 @@ def _in_a_graph(query: Tensor, key: Tensor, value: Tensor, score_mod: Any, block
     return _computed(query, key, value, score, mask, None if scale is None else float(scale), options["lse"], True)
 
 
-in_graphs = _flex_graph.operator(_in_a_graph)
+_NAME = "attnc_flex_attention"
+
+
+class _Operator(HigherOrderOperator):
+    """An operator whose arguments are functions, like that of PyTorch's own flex_attention. Dynamo makes graphs of score_mod
+    and mask_mod, and finds the tensors that they capture."""
+
+    def __init__(self) -> None:
+        super().__init__(_NAME)  # type: ignore[no-untyped-call]
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _in_a_graph(*arguments)  # a graph contains what it calls
+
+
+def _operator() -> Optional[_Operator]:
+    """Returns None with another version of PyTorch, which has no class for such calls."""
+    try:
+        from torch._dynamo.variables import higher_order_ops
+
+        higher_order_ops._hop_name_to_variable_class[_NAME] = higher_order_ops.FlexAttentionHigherOrderVariable
+        return _Operator()
+    except (AttributeError, ImportError, TypeError):
+        return None
+
+
+in_graphs = _operator()
