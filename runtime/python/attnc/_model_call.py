@@ -81,8 +81,9 @@ def run(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mappin
 
 def weigh(kernel: Kernel, query: Tensor, key: Tensor, value: Tensor, given: Mapping[str, Any]) -> Tuple[Tensor, Tensor]:
     """Does the same as run(), and also returns the weights [batch, heads, positions, positions of keys]."""
-    made = kernel._with_weights().forward(*(a.detach() for a in (query, key, value)), _detached(given), None, None,
-                                          torch.get_num_threads(), weights=True)
+    query, key, value = (a.detach() for a in (query, key, value))
+    made = kernel._with_weights().forward(query, key, value, _detached(given), None, None, torch.get_num_threads(),
+                                          weights=True)
     return made.out.transpose(1, 2), made.weights
 
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from ._compiler import Source, Spec, settings_of
-from ._context import cached_constant, constant, constant_size, is_traced
+from ._context import cached_constant, constant, constant_size, differentiates, is_traced
 from ._kernel import Kernel
 from ._layer import Attention
 from ._mask import Unreadable, difference, mask_of
@@ -426,7 +426,7 @@ class MultiheadAttention(nn.MultiheadAttention):
                                         average_attn_weights, is_causal)
         _refuse_dropout(bool(self.dropout) and self.training)
         shares: Optional[Tensor] = None
-        if need_weights and not is_traced() and not (torch.is_grad_enabled() and any(a.requires_grad for a in (q, k, v))):
+        if need_weights and not is_traced() and not differentiates((q, k, v)):
             made, shares = self.attention(q, k, v, weights=True)
             shares = shares.mean(1) if average_attn_weights else shares
             shares = shares[0] if alone else shares
