@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { MAX_ARRAYS_OF_CALL = 1024 }; /* MAX_ARRAYS of runtime/kernel/call.h */
+
 /* ---- the list of arrays ---- */
 
 /* Adds an array, unless the list has it, and returns it. */
@@ -13,6 +15,12 @@ static struct table_array *add(struct table_arrays *all, const char *identifier)
 {
     const int found = table_array_find(all, identifier);
     if (found >= 0) return &all->array[found];
+    if (all->count == all->capacity) {
+        struct table_array *const grown = arena_alloc(all->arena, 2 * ((size_t)all->capacity + 8) * sizeof *grown);
+        for (int k = 0; k < all->count; k++) grown[k] = all->array[k];
+        all->array = grown;
+        all->capacity = 2 * (all->capacity + 8);
+    }
     all->array[all->count] = (struct table_array){.identifier = identifier};
     return &all->array[all->count++];
 }
@@ -56,7 +64,7 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
     struct arena *const arena = e->c[0]->graph->module->arena;
     const struct emission *const p = e->p;
     const struct compilation *const ordered = emit_ordered_part(e);
-    all->count = 0;
+    *all = (struct table_arrays){.arena = arena};
     for (int k = 0; k < p->arrays->count; k++)
         if (is_used(p, &p->arrays->array[k]))
             add(all, p->arrays->array[k].identifier)->of_caller = &p->arrays->array[k];
@@ -71,6 +79,10 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
         sums->elements = emit_row_of_sums(ordered->loops->module, array);
     }
     if (p->parts) add_left(all, e, arena);
+    if (all->count > MAX_ARRAYS_OF_CALL)
+        diagnostics_error(e->c[0]->diagnostics, e->c[0]->spec->emit_at,
+                          "with its gradients, the kernel has %d arrays; the maximum is %d", all->count,
+                          MAX_ARRAYS_OF_CALL);
 }
 
 void table_enumerators(const struct table_arrays *all, struct text *out)
@@ -102,7 +114,7 @@ const char *table_list(struct arena *arena, const struct table_arrays *all, cons
     const char *list = "";
     for (int k = 0; k < all->count; k++)
         if (set[k]) list = arena_printf(arena, "%sARRAY_%s, ", list, all->array[k].identifier);
-    return *list ? arena_printf(arena, "(const uint8_t[]){%sNO_ARRAY}", list) : NULL;
+    return *list ? arena_printf(arena, "(const uint16_t[]){%sNO_ARRAY}", list) : NULL;
 }
 
 const char *table_statistics(const struct spec *spec)

@@ -13,9 +13,9 @@ struct left_array {
 };
 
 /* The arrays of a call, in the order of their numbers. */
-enum { MAX_TABLE_ARRAYS = 128 };
 struct table_arrays {
-    int count;
+    struct arena *arena;
+    int count, capacity;
     struct table_array {
         const char *identifier;
         const struct kernel_array *of_caller; /* NULL: parts of backward leave the array for later ones */
@@ -23,7 +23,7 @@ struct table_arrays {
         bool linear;        /* of `left` */
         const char *origin; /* FROM_… of the runtime, or NULL */
         int64_t elements;
-    } array[MAX_TABLE_ARRAYS];
+    } *array;
 };
 void table_arrays(struct table_arrays *all, const struct emitted_file *e);
 /* Prints the enumerators ARRAY_q, … of the arrays. */

@@ -159,18 +159,14 @@ static int times_factor(struct builder *x, int w)
     return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
 }
 
-/* Returns the sum of the weights times the values v, undivided: the sum's own values, if it has any. If the values are
-   1, the sum has no axis of elements. */
+/* Returns the sum of the weights times the values v, undivided. If the values are 1, it has no axis of elements. */
 static int weighted_sum(struct builder *x, int w, int v, const struct expr *region)
 {
     const int result[] = {x->b, x->kv, x->member, x->i, x->e};
     const struct ref weights = graph_ref(x->g, w, NULL);
     if (x->spec->counts) return graph_reduce(x->g, FOLD_SUM, 0, 4, result, weights, region);
     struct ref values = graph_ref(x->g, v, NULL);
-    if (x->spec->values) {
-        values = graph_ref(x->g, build_rows(x, x->spec->values, x->j), NULL);
-        values.sub[values.rank - 1] = build_index_of(x, x->e);
-    }
+    values.sub[values.rank - 1] = build_index_of(x, x->e);
     return graph_contract(x->g, 5, result, weights, values, region);
 }
 
@@ -209,6 +205,8 @@ static int apart(struct builder *x, int w, const struct expr *region)
 static int build_sum(struct builder *x, int v, bool drops)
 {
     const int errors = diagnostics_errors(x->diagnostics);
+    /* This comes first, because a pass inserts the states that sum values before the weights. */
+    if (x->spec->values) v = build_rows(x, x->spec->values, x->j);
     int w = build_weights(x, x->q, x->k);
     if (w >= 0) w = build_decayed(x, w);
     const struct expr *const region = build_region(x);

@@ -198,7 +198,7 @@ ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_p
     return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
 }
 
-ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted)
+ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted)
 {
     int any = 0;
     for (; *wanted != NO_ARRAY; wanted++) any |= call->array[*wanted].at != NULL;

@@ -53,7 +53,7 @@ ATTN_API int attn_call_after_keys(const struct kernel *kernel,
                                   const struct attn_problem *p); /* a query is after them */
 /* Returns the number of keys that the choice of a program depends on. */
 ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted); /* one of these arrays is not NULL */
+ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted); /* one of these arrays is not NULL */
 ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
 /* Returns whether an id is smaller than the id of the previous key. */
 ATTN_API int attn_call_ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row);

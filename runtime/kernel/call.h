@@ -20,7 +20,7 @@
 #include <sched.h>
 #endif
 
-enum { MAX_ARRAYS = 128, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 255, SHARED_GRADIENTS = 2 };
+enum { MAX_ARRAYS = 1024, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
 
 /* ---- a call ---- */
 
@@ -166,7 +166,7 @@ struct program {
        an array for another part, too */
     int adds, outer_results;
     int saves;             /* forward stores values for backward */
-    const uint8_t *wanted; /* the part runs if the call has one of these arrays, up to NO_ARRAY. NULL: always */
+    const uint16_t *wanted; /* the part runs if the call has one of these arrays, up to NO_ARRAY. NULL: always */
     int idle;              /* the part has nothing to compute */
     int of_terms;          /* the part computes gradients from those of the terms of prefix sums */
     /* The part computes again what forward may have saved: saved rows, or the solution of 'delta'. sums_slices: it adds
@@ -244,7 +244,7 @@ struct array {
        - linear: the linear form leaves it. Arrays of the two forms share memory
        - whole: the number of the gradient that sums it over query heads, or 0. If all heads are apart, it is that array
        - sums: it has a row for each key and key/value head, or query head with `whole` */
-    const uint8_t *wanted;
+    const uint16_t *wanted;
     int linear, whole, sums;
     int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes
                        */
@@ -290,8 +290,8 @@ struct kernel {
     /* Prefix sums: prefix_row is the number of them for each head and position, or 0. `prefix` has the numbers of their
        arrays, in the order of enum prefix_array; subnormals are taken for zeros */
     int64_t prefix_row, sum_tokens;
-    uint8_t prefix[9];
-    const uint8_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
+    uint16_t prefix[9];
+    const uint16_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
     int weighs;                   /* it has programs of RUN_WEIGHTS */
     int corrected;                /* the number of the array of corrected values, or -1 */
@@ -300,10 +300,10 @@ struct kernel {
     /* Backward: the number of parts, of arrays FROM_SAVED and FROM_ROW_SUMS, the number of the saved solution or -1 */
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
-    const uint8_t *sums_wanted;
+    const uint16_t *sums_wanted;
     /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may
        share a head of them */
-    uint8_t shared_gradient[SHARED_GRADIENTS];
+    uint16_t shared_gradient[SHARED_GRADIENTS];
     /* A state:
        - carried: it has sums over chunks; solves: and the solution for the keys after them
        - by_capacity: it stores all keys; read_back, read_first: the numbers of last and first keys that it stores
