@@ -64,7 +64,7 @@ def _modeling(name: str) -> Any:
     return importlib.import_module(f"transformers.models.{name}.modeling_{name}")
 
 
-# What computes the forward() of these classes, or returns None if the model has to.
+# Functions that compute the forward() of these classes, or return None if the model has to
 EXTENDED: Dict[str, Callable[..., Any]] = {"MptAttention": _mpt, "BloomAttention": _bloom, "FalconAttention": _falcon}
 
 

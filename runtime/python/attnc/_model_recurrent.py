@@ -142,8 +142,8 @@ def _space(hidden_states: Tensor, dt: Tensor, A: Tensor, B: Tensor, C: Tensor, c
     return (made, None if last is None else last.permute(0, 2, 3, 1).contiguous()) if return_final_states else made
 
 
-# What computes calls of functions of a modeling module, or returns None if these have to. by_element: each element of a
-# key has its own decay.
+# Functions that compute calls of these functions of a modeling module, or return None if these have to. by_element: each
+# element of a key has its own decay
 REPLACED: Dict[str, Callable[..., Any]] = {
     "torch_chunk_gated_delta_rule": _delta, "chunk_kimi_delta_attention": functools.partial(_delta, by_element=True),
     "mamba2_chunk_scan": _space, "torch_recurrent_gated_delta_rule": _model_token.delta,

@@ -410,7 +410,7 @@ class ContextParallel:
             exchange, chain = _Exchange(self._group, q.shape[2], k.shape[2]), kernel._with_ranks()
             keys = {"k": 2} if kernel.values_are_keys else {"k": 2, "v": 2}
             keys |= {p.name: p.shape.index("n_k") for p in kernel.parameters if "n_k" in p.shape and "n_q" not in p.shape
-                     and (not chain.has_sums() or p.name in chain.rows)}  # each process has the rows of its own keys
+                     and (not chain.has_sums() or p.name in chain.rows)}  # each process has the rows of its keys
             arrays = {**given, "k": k, "v": v}
             for name, axis in keys.items():
                 if arrays.get(name) is not None:
