@@ -259,6 +259,12 @@ struct ref graph_ref(const struct graph *g, int v, const int *axes)
     return r;
 }
 
+bool graph_is_plain(const struct graph *g, const struct ref *r)
+{
+    const struct ref plain = graph_ref(g, r->of, NULL);
+    return ref_equal(r, &plain);
+}
+
 void value_drop_operands(struct module *m, struct value *map)
 {
     const struct expr *with[MAX_OPERANDS];

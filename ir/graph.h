@@ -136,6 +136,8 @@ bool graph_has(const struct graph *g, enum expr_op op); /* true if an expression
 bool graph_is_output(const struct graph *g, int v);
 /* Returns a reference to value v. Subscript k is the INDEX of axes[k]. If `axes` is NULL, the axes of v are used. */
 struct ref graph_ref(const struct graph *g, int v, const int *axes);
+bool graph_is_plain(const struct graph *g,
+                    const struct ref *r); /* whether r reads a value along the value's own axes */
 /* Returns a value without operands, which is in no graph. */
 struct value graph_value(enum graph_op op, int rank, const int *axes);
 /* Inserts v as value `at` and renumbers later values. v's operands must be before `at`. */

@@ -177,12 +177,16 @@ int64_t loops_bytes(const struct loops *l)
     return l->workspace + l->shared + loops_slots(l) * l->slot;
 }
 
-bool stmt_may_decay(const struct stmt *s)
+bool stmt_sums_pairs(const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to;
-    return s->op == LOOPS_MAP && s->where && s->rank == 3 && s->assigns == 1 && s->assign[0].fold == FOLD_SUM &&
-           to->rank == 2 && ref_axis(to, 0) == s->axes[0] &&
-           (ref_axis(to, 1) == s->axes[1] || ref_axis(to, 1) == s->axes[2]);
+    return s->op == LOOPS_MAP && s->rank == 3 && s->assigns == 1 && s->assign[0].fold == FOLD_SUM && to->rank == 2 &&
+           ref_axis(to, 0) == s->axes[0] && (ref_axis(to, 1) == s->axes[1] || ref_axis(to, 1) == s->axes[2]);
+}
+
+bool stmt_may_decay(const struct stmt *s)
+{
+    return s->where && stmt_sums_pairs(s);
 }
 
 bool stmt_may_fade(const struct loops *l, const struct stmt *s)

@@ -259,7 +259,8 @@ bool array_of_rows(const struct loops *l, const struct array *a);
 bool array_of_elements(const struct loops *l, const struct array *a);
 /* Returns true if the array is a tile with a slot for each chunk. */
 bool array_has_slots(const struct loops *l, const struct array *a);
-/* Whether a MAP can have `decays`: it adds to a tile of pairs, over its middle or last axis. */
+/* Whether a MAP adds to a tile of pairs, over its middle or last axis. It can have `decays` if it has a region. */
+bool stmt_sums_pairs(const struct stmt *s);
 bool stmt_may_decay(const struct stmt *s);
 /* Whether a DOT can have `fades`: it multiplies rows of queries and keys as numbers. */
 bool stmt_may_fade(const struct loops *l, const struct stmt *s);

@@ -27,16 +27,17 @@ static bool sets_first(struct loops *l, const struct stmt *s, int a)
     return false;
 }
 
-/* Counts the leaves of list s. Also stores the leaves in x->leaf, if x->leaf is allocated. */
-static void number(struct placing *x, const struct stmt *s)
+/* Returns the number of leaves in a list. Also stores them in `leaf`, unless it is NULL. */
+static int leaves(const struct stmt *list, const struct stmt **leaf)
 {
-    for (; s; s = s->next)
-        if (s->body)
-            number(x, s->body);
-        else {
-            if (x->leaf) x->leaf[x->count] = s;
-            x->count++;
-        }
+    struct stmts w = {.list = (struct stmt *)list};
+    int count = 0;
+    for (const struct stmt *s; (s = stmts_next(&w));) {
+        if (s->body) continue;
+        if (leaf) leaf[count] = s;
+        count++;
+    }
+    return count;
 }
 
 static bool has_place(const struct loops *l, int a)
@@ -45,34 +46,29 @@ static bool has_place(const struct loops *l, int a)
            !array_has_slots(l, &l->array[a]);
 }
 
-/* Extends a tile's live range over a loop, if its value is read in a later iteration or after the loop.
-   `now` is the number of the first leaf of s and of the statements after it. Returns the number after the last leaf. */
-static int extend_live_range(struct placing *x, const struct stmt *s, int now)
+/* Extends a tile's live range over a loop, if its value is read in a later iteration or after the loop. */
+static void extend_live_ranges(struct placing *x)
 {
-    for (; s; s = s->next) {
-        if (!s->body) {
-            now++;
-            continue;
-        }
-        int begin = now;
-        now = extend_live_range(x, s->body, now);
-        for (int a = 0; a < x->l->arrays && s->op == LOOPS_FOR; a++) {
+    int begin = 0; /* the number of the next leaf */
+    struct stmts w = {.list = x->l->body};
+    for (const struct stmt *s; (s = stmts_next(&w)); begin += !s->body) {
+        const int end = begin + leaves(s->body, NULL);
+        for (int a = 0; a < x->l->arrays && s->op == LOOPS_FOR && s->body; a++) {
             if (!has_place(x->l, a)) continue;
             int inside = -1;
             bool outside = false;
             for (int k = 0; k < x->count; k++) {
                 if (!stmt_touches(x->leaf[k], a)) continue;
-                if (k < begin || k >= now)
+                if (k < begin || k >= end)
                     outside = true;
                 else if (inside < 0)
                     inside = k;
             }
             if (inside < 0 || (!outside && sets_first(x->l, x->leaf[inside], a))) continue;
             if (begin < x->first[a]) x->first[a] = begin;
-            if (now - 1 > x->last[a]) x->last[a] = now - 1;
+            if (end - 1 > x->last[a]) x->last[a] = end - 1;
         }
     }
-    return now;
 }
 
 enum { LINE = 64 };
@@ -148,10 +144,9 @@ void pass_allocate(struct compilation *c)
     x->l = l;
     x->first = arena_alloc(l->module->arena, arrays * sizeof *x->first);
     x->last = arena_alloc(l->module->arena, arrays * sizeof *x->last);
-    number(x, l->body);
+    x->count = leaves(l->body, NULL);
     x->leaf = arena_alloc(l->module->arena, (size_t)x->count * sizeof *x->leaf);
-    x->count = 0;
-    number(x, l->body);
+    leaves(l->body, x->leaf);
     for (int a = 0; a < l->arrays; a++) {
         struct array *array = &l->array[a];
         if (array->kind != ARRAY_TILE) continue;
@@ -172,7 +167,7 @@ void pass_allocate(struct compilation *c)
     }
     place_shared(l, bytes, false);
     place_shared(l, bytes, true);
-    extend_live_range(x, l->body, 0);
+    extend_live_ranges(x);
     for (int k = 0; k < x->count; k++) {
         /* A product of a key may also compute the product of the query with the state (pass/resume.c). */
         const struct stmt *const s = x->leaf[k];

@@ -17,9 +17,7 @@ struct blocks {
 
 static bool runs_over(const struct blocks *x, const struct stmt *s)
 {
-    bool runs = s->op == LOOPS_IF || (s->op == LOOPS_DOT && s->axis == x->axis);
-    for (int k = 0; k < s->rank; k++) runs |= s->axes[k] == x->axis;
-    return runs;
+    return s->op == LOOPS_IF || stmt_axes(s) >> x->axis & 1;
 }
 
 /* Returns the condition that the region of loop s has points for the current queries and keys. Returns NULL if
@@ -76,16 +74,6 @@ static struct stmt *tile_by_tile(struct blocks *x, struct stmt *s, const struct 
     return first;
 }
 
-/* Whether the first statement that touches tile a sets all of it. */
-static bool set_first(const struct stmt *s, int a)
-{
-    while (s && !stmt_touches(s, a)) s = s->next;
-    if (!s || s->body || stmt_reads(s, a)) return false;
-    for (int k = 0; k < s->assigns; k++)
-        if (stmt_writes(s, a)) return s->assign[k].to.of == a && s->assign[k].fold == FOLD_SET;
-    return false;
-}
-
 /* Whether tile a need not be stored for each tile of queries in the block. Then at most one loop uses a, and sets
    it first. */
 static bool of_one_loop(const struct blocks *x, int a)
@@ -94,14 +82,7 @@ static bool of_one_loop(const struct blocks *x, int a)
     const struct stmt *user = NULL;
     for (int k = 0; k < x->count; k++)
         if (stmt_touches(x->tiles[k], a)) users++, user = x->tiles[k];
-    return users == 0 || (users == 1 && set_first(user->body, a));
-}
-
-static bool uses_axis(const struct array *a, int axis, bool last)
-{
-    for (int k = last ? a->rank - 1 : 0; k < a->rank - !last; k++)
-        if (k >= 0 && a->axes[k] == axis) return true;
-    return false;
+    return users == 0 || (users == 1 && first_sets(user->body, a));
 }
 
 /* Whether it pays to process list s in blocks of tiles of queries. It does in two cases:
@@ -136,13 +117,15 @@ static void make_block(struct loops *l, struct stmt *s, int64_t queries)
     if (s->period || s->ordered || tiles < 2 || !shares(&x, s->body, false) || !has_keys(l, s->body)) return;
     /* a tile with queries outside the lanes would have to hold all queries, so there are no blocks */
     for (int a = 0; a < l->arrays; a++)
-        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, false)) return;
+        if (l->array[a].kind == ARRAY_TILE && axes_set(l->array[a].rank - 1, l->array[a].axes) >> s->axis & 1) return;
     s->body = tile_by_tile(&x, s->body, NULL);
     s->step *= tiles;
     s->block = true;
-    for (int a = 0; a < l->arrays; a++)
-        if (l->array[a].kind == ARRAY_TILE && uses_axis(&l->array[a], s->axis, true) && !of_one_loop(&x, a))
-            l->array[a].held = tiles;
+    for (int a = 0; a < l->arrays; a++) {
+        struct array *const tile = &l->array[a];
+        const bool lanes = tile->kind == ARRAY_TILE && tile->rank > 0 && tile->axes[tile->rank - 1] == s->axis;
+        if (lanes && !of_one_loop(&x, a)) tile->held = tiles;
+    }
 }
 
 void pass_block_queries(struct compilation *c)

@@ -8,11 +8,6 @@
 
 #include <string.h>
 
-static const struct expr *combine(struct module *m, enum expr_op op, const struct expr *a, const struct expr *b)
-{
-    return !a || !b ? (a ? a : b) : expr_make(m, op, a, b, NULL);
-}
-
 /* Whether the union is one range without drawn blocks. */
 static bool plain(const struct ranges *r)
 {
@@ -35,10 +30,8 @@ static void set_ranges(struct loops *l, struct stmt *s, const struct ranges *r)
 /* Whether s is a map that only masks elements outside the region. */
 static bool only_masks(const struct stmt *s, const struct expr *region)
 {
-    if (s->op != LOOPS_MAP || s->assigns != 1) return false;
-    const struct expr *const e = s->assign[0].expr;
-    return e->op == EXPR_SELECT && e->arg[0] == region && e->arg[1]->op == EXPR_OPERAND &&
-           s->assign[0].fold == FOLD_SET && ref_equal(&s->assign[0].to, &s->operand[e->arg[1]->integer]);
+    const struct expr *const e = stmt_mask(s);
+    return e && e->arg[0] == region;
 }
 
 /* `condition` is an IF that holds if the tile has points outside the region. Makes the statements in *at test the
@@ -119,7 +112,8 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     if (plain(&inside)) {
         const struct expr *lo = expr_lo(m, s->axis), *hi = expr_hi(m, s->axis), *partial = NULL;
         if (inside.range[0].from) partial = expr_lt(m, lo, inside.range[0].from);
-        if (inside.range[0].to) partial = combine(m, EXPR_OR, partial, expr_lt(m, inside.range[0].to, hi));
+        const struct expr *const after = inside.range[0].to ? expr_lt(m, inside.range[0].to, hi) : NULL;
+        if (after) partial = partial ? expr_or(m, partial, after) : after;
         condition->where = partial;
     } else if (inside.count > 0)
         set_ranges(l, condition, &inside);

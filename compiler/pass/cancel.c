@@ -42,14 +42,6 @@ static void split(struct module *m, const struct stmt *s, const struct expr *e, 
         *others = plus(m, *others, e, negative);
 }
 
-/* Returns the number of the operand of s that equals `to`, or -1. */
-static int operand_of(const struct stmt *s, const struct ref *to)
-{
-    for (int k = 0; k < s->operands; k++)
-        if (ref_equal(&s->operand[k], to)) return k;
-    return -1;
-}
-
 /* Replaces `leaf` by leaf + positions. leaf - m becomes leaf + (positions - m), so large terms cancel first. */
 struct moved {
     struct module *m;
@@ -69,18 +61,15 @@ static const struct expr *with_positions(void *of, const struct expr *e)
 static bool masks(const struct stmt *s, const struct ref *tile)
 {
     if (s->op == LOOPS_IF) return s->body && !s->body->next && masks(s->body, tile);
-    const struct expr *e = s->assign[0].expr;
-    int own = operand_of(s, tile);
-    return s->op == LOOPS_MAP && s->assigns == 1 && s->assign[0].fold == FOLD_SET &&
-           ref_equal(&s->assign[0].to, tile) && e->op == EXPR_SELECT && own >= 0 && e->arg[1]->op == EXPR_OPERAND &&
-           e->arg[1]->integer == own && e->arg[2]->op == EXPR_REAL && isinf(e->arg[2]->real) &&
+    const struct expr *const e = stmt_mask(s);
+    return e && ref_equal(&s->assign[0].to, tile) && e->arg[2]->op == EXPR_REAL && isinf(e->arg[2]->real) &&
            !expr_uses(e->arg[0], e->arg[1]);
 }
 
 /* Whether s only reduces the tile to its maximum. */
 static bool takes_maximum(const struct stmt *s, const struct ref *tile)
 {
-    int own = operand_of(s, tile);
+    int own = ref_find(s->operand, s->operands, tile);
     return s->assigns == 1 && s->assign[0].fold == FOLD_MAX && own >= 0 && s->assign[0].expr->op == EXPR_OPERAND &&
            s->assign[0].expr->integer == own;
 }
@@ -88,7 +77,7 @@ static bool takes_maximum(const struct stmt *s, const struct ref *tile)
 /* Whether s starts with tile = f(tile - m), such as exp2(tile - m), where m does not depend on the tile. */
 static bool takes_difference(struct module *m, const struct stmt *s, const struct ref *tile)
 {
-    int own = operand_of(s, tile);
+    int own = ref_find(s->operand, s->operands, tile);
     if (own < 0 || s->assign[0].fold != FOLD_SET || !ref_equal(&s->assign[0].to, tile)) return false;
     const struct expr *leaf = expr_operand(m, own), *e = s->assign[0].expr;
     while (e->op == EXPR_MUL || e->op == EXPR_EXP2) e = e->arg[0];
@@ -107,7 +96,7 @@ static bool cancel(struct loops *l, struct stmt **at)
     split(m, s, a->expr, false, &positions, &others);
     if (!positions || !others) return false;
     const struct ref tile = a->to;
-    int own = operand_of(s, &tile), users = 0, maxima = 0;
+    int own = ref_find(s->operand, s->operands, &tile), users = 0, maxima = 0;
     for (; last; last = last->next) {
         if (!stmt_touches(last, tile.of)) continue;
         users++;
@@ -121,7 +110,7 @@ static bool cancel(struct loops *l, struct stmt **at)
         if (!stmt_touches(t, tile.of)) continue;
         users--;
         if (masks(t, &tile)) continue;
-        struct moved moved = {m, expr_operand(m, operand_of(t, &tile)), positions};
+        struct moved moved = {m, expr_operand(m, ref_find(t->operand, t->operands, &tile)), positions};
         t->assign[0].expr = expr_map(m, t->assign[0].expr, with_positions, &moved);
     }
     a->expr = others;

@@ -37,12 +37,11 @@ static void sum_full(struct module *m, struct stmt *s, int stream, const struct 
         if (s->op == LOOPS_FOR && s->axis == stream) s->to = expr_mul(m, expr_div(m, s->to, length), length);
 }
 
-/* Finds the assignment in list s that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
-static int kept_before(const struct loops *l, const struct stmt *s, int slot)
+/* Finds the assignment in a list that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
+static int kept_before(const struct loops *l, struct stmt *list, int slot)
 {
-    for (; s; s = s->next) {
-        const int inside = kept_before(l, s->body, slot);
-        if (inside >= 0) return inside;
+    struct stmts w = {.list = list};
+    for (const struct stmt *s; (s = stmts_next(&w));) {
         int before = -1;
         for (int k = s->op == LOOPS_MAP ? s->assigns - 1 : -1; k >= 0; k--) {
             const struct assign *const a = &s->assign[k];
@@ -55,29 +54,36 @@ static int kept_before(const struct loops *l, const struct stmt *s, int slot)
     return -1;
 }
 
-/* Chooses the offset of each kept tile in a head's state. Tiles that queries read come first, with the layout of a
-   slot. */
-static void place_kept(struct compilation *c, const struct stmt *folds)
+/* Places the tile at the end of a state, which then ends after it. */
+static void place_at(struct array *tile, int64_t *end)
 {
     enum { LINE = 64 };
+    tile->offset = *end;
+    *end += padded_tile(tile, LINE / dtype_bytes(tile->dtype));
+}
+
+/* Chooses the offset of each kept tile in a head's state. Tiles that queries read come first, with the layout of a
+   slot. */
+static void place_kept(struct compilation *c, struct stmt *folds)
+{
     struct loops *const l = c->loops;
     c->state.slot_is_kept = true;
     for (int slot = 0; slot < l->arrays; slot++) {
         if (!array_has_slots(l, &l->array[slot])) continue;
         const int kept = kept_before(l, folds, slot);
-        const int64_t line = LINE / dtype_bytes(l->array[slot].dtype), length = padded_tile(&l->array[slot], line);
+        int64_t end = l->kept;
+        place_at(&l->array[slot], &end); /* the slot can be larger than the kept tile */
         c->state.slot_is_kept &= kept >= 0;
-        if (kept < 0) continue; /* the slot holds a compensation within one chunk, so it is not kept */
-        padded_tile(&l->array[kept], line);
-        l->array[kept].offset = l->array[slot].offset = l->kept;
-        l->kept += length; /* the slot can be larger than the kept tile */
+        if (kept < 0) { /* the slot holds a compensation within one chunk, so it is not kept */
+            l->array[slot].offset = -1;
+            continue;
+        }
+        place_at(&l->array[kept], &l->kept);
+        l->kept = end;
     }
     l->slot = l->kept;
-    for (int a = 0; a < l->arrays; a++) {
-        if (!l->array[a].kept || l->array[a].offset >= 0) continue;
-        l->array[a].offset = l->kept;
-        l->kept += padded_tile(&l->array[a], LINE / dtype_bytes(l->array[a].dtype));
-    }
+    for (int a = 0; a < l->arrays; a++)
+        if (l->array[a].kept && l->array[a].offset < 0) place_at(&l->array[a], &l->kept);
 }
 
 /* ---- adding one state to another ---- */
@@ -90,15 +96,11 @@ static void use_folded(struct loops *l, struct ref *r)
     memmove(r->sub, r->sub + 1, (size_t)r->rank * sizeof *r->sub);
 }
 
-static void without_slots(struct loops *l, struct stmt *s)
+static bool is_no_slot(const void *of, const struct stmt *s, const struct assign *a)
 {
-    for (; s; s = s->next) {
-        int left = 0;
-        for (int k = 0; k < s->assigns; k++)
-            if (!array_has_slots(l, &l->array[s->assign[k].to.of])) s->assign[left++] = s->assign[k];
-        s->assigns = left;
-        for (int k = 0; k < s->operands; k++) use_folded(l, &s->operand[k]);
-    }
+    const struct loops *const l = of;
+    (void)s;
+    return !array_has_slots(l, &l->array[a->to.of]);
 }
 
 /* Whether an assignment of s uses operand n. */
@@ -117,20 +119,16 @@ static bool is_read(struct module *m, const struct stmt *s, int array)
     return read;
 }
 
-/* Removes assignments to tiles that are neither read nor kept. Operands that no assignment uses become copies of the
-   first operand. */
-static void without_unread(const struct loops *l, struct stmt *first)
+struct folds {
+    const struct loops *l;
+    struct stmt *first;
+};
+
+static bool is_needed(const void *of, const struct stmt *s, const struct assign *a)
 {
-    for (struct stmt *s = first; s; s = s->next) {
-        int left = 0;
-        for (int k = 0; k < s->assigns; k++) {
-            const int to = s->assign[k].to.of;
-            if (l->array[to].kept || is_read(l->module, first, to)) s->assign[left++] = s->assign[k];
-        }
-        s->assigns = left;
-        for (int n = 1; n < s->operands; n++)
-            if (!takes(l->module, s, n)) s->operand[n] = s->operand[0];
-    }
+    const struct folds *const x = of;
+    (void)s;
+    return x->l->array[a->to.of].kept || is_read(x->l->module, x->first, a->to.of);
 }
 
 /* Returns the loop that directly contains `window`. */
@@ -141,14 +139,21 @@ static struct stmt *head_around(const struct loops *l, const struct stmt *window
     return w.around[w.depth - 1];
 }
 
-/* Reduces a head's program to its folds, which add a second state. The slots become tiles of the second state. */
+/* Reduces a head's program to its folds, which add a second state. The slots become tiles of the second state. Operands
+   that no assignment uses become copies of the first operand. */
 static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *folds, const struct stmt *queries)
 {
-    struct stmt *first = NULL, **at = &first;
+    struct folds x = {.l = l};
+    struct stmt **at = &x.first;
     for (; folds != queries; folds = folds->next)
         for (*at = folds->body->body; *at;) at = &(*at)->next;
-    without_slots(l, first);
-    without_unread(l, first);
+    stmts_keep_assigns(&x.first, is_no_slot, l);
+    for (struct stmt *s = x.first; s; s = s->next)
+        for (int k = 0; k < s->operands; k++) use_folded(l, &s->operand[k]);
+    stmts_keep_assigns(&x.first, is_needed, &x); /* removes assignments to tiles that are neither read nor kept */
+    for (struct stmt *s = x.first; s; s = s->next)
+        for (int n = 1; n < s->operands; n++)
+            if (!takes(l->module, s, n)) s->operand[n] = s->operand[0];
     for (int a = 0; a < l->arrays; a++) {
         struct array *const array = &l->array[a];
         if (!array_has_slots(l, array)) continue;
@@ -157,38 +162,29 @@ static void keep_folds(struct loops *l, struct stmt *head, const struct stmt *fo
         memmove(array->extent, array->extent + 1, (size_t)array->rank * sizeof *array->extent);
         array->shared = array->kept = array->folded = true;
     }
-    head->body = first;
+    head->body = x.first;
     l->slot = 0;
 }
 
 /* ---- the states of a SOLVE: one loop over chunks, without windows and slots (pass/lower/solve.c) ---- */
 
-/* Places the states of the SOLVE in the caller's state. A second state has the same layout. */
-static void place_states(struct loops *l)
+/* Places the states of the SOLVE in the caller's state, and the solutions after them. A second state has the same
+   layout, without solutions. */
+static void place_states(struct loops *l, bool solutions)
 {
-    enum { LINE = 64 };
     int64_t second = 0;
+    struct stmts w = {.list = solutions ? l->body : NULL};
     for (int a = 0; a < l->arrays; a++) {
         struct array *const state = &l->array[a];
         if (!state->shared) continue;
         state->kept = true;
-        int64_t *const bytes = state->folded ? &second : &l->kept;
-        state->offset = *bytes;
-        *bytes += padded_tile(state, LINE / dtype_bytes(state->dtype));
+        place_at(state, state->folded ? &second : &l->kept);
     }
-}
-
-/* Places the solutions after the states. */
-static void place_solutions(struct loops *l)
-{
-    enum { LINE = 64 };
-    const struct stmt *s;
-    for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));) {
+    for (const struct stmt *s; (s = stmts_next(&w));) {
         struct array *const solution = s->op == LOOPS_SOLVE ? &l->array[s->assign[0].to.of] : NULL;
         if (!solution) continue;
         solution->solved = true;
-        solution->offset = l->kept;
-        l->kept += padded_tile(solution, LINE / dtype_bytes(solution->dtype));
+        place_at(solution, &l->kept);
     }
 }
 
@@ -231,9 +227,8 @@ static void expose_corrected(struct compilation *c, int stream)
 {
     struct loops *const l = c->loops;
     struct module *const m = l->module;
-    place_states(l);
+    place_states(l, !program_folds_states(&c->program));
     if (program_folds_states(&c->program)) return;
-    place_solutions(l);
     struct stmt *const chunks = stmts_loop(l->body, stream), **adds = &chunks->body;
     while (*adds && (*adds)->op == LOOPS_FOR) adds = &(*adds)->next;
     struct stmt *const full = stmt_new(l, LOOPS_IF);

@@ -74,9 +74,8 @@ static bool has_exponent(const struct search *x, const struct expr *e)
 /* Whether a statement only masks the product: select(region, s, -inf). */
 static bool masks(struct search *x, const struct stmt *s)
 {
-    const struct expr *const e = s->op == LOOPS_MAP && s->assigns == 1 ? s->assign[0].expr : NULL;
     x->map = s;
-    return e && e->op == EXPR_SELECT && s->assign[0].to.of == x->product->of && is_product(x, e->arg[1]);
+    return stmt_mask(s) && ref_equal(&s->assign[0].to, x->product);
 }
 
 /* Looks for the exponent of the weights in the statements after the inner product. A map in an IF may also mask what it

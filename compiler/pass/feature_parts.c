@@ -14,9 +14,7 @@ static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
 {
     if (s->op == LOOPS_FOR || s->op == LOOPS_IF || (s->op == LOOPS_COPY && !l->array[s->assign[0].to.of].matrix))
         return false;
-    for (int k = 0; k < s->rank; k++)
-        if (s->axes[k] == axis) return true;
-    return s->op == LOOPS_DOT && s->axis == axis;
+    return stmt_axes(s) >> axis & 1;
 }
 
 static bool plain_along(const struct array *a, const struct ref *r, int axis)
@@ -47,12 +45,8 @@ static int members_of(const struct loops *l, struct stmt *first, int a, int axis
         }
         /* s is no member, and moves ahead of the loop, so it must not depend on earlier members */
         if (s->body) return 0;
-        for (int m = 0; m < members; m++) {
-            for (int k = 0; k < member[m]->assigns; k++)
-                if (stmt_touches(s, member[m]->assign[k].to.of)) return 0;
-            for (int k = 0; k < s->assigns; k++)
-                if (stmt_touches(member[m], s->assign[k].to.of)) return 0;
-        }
+        for (int m = 0; m < members; m++)
+            if (!exchangeable_statements(member[m], s)) return 0;
     }
     return members > 1 && members == total ? members : 0;
 }

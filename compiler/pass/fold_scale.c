@@ -139,15 +139,9 @@ static bool only_reader(const struct graph *g, int v, struct scaled_map *x)
 static bool take_factor(const struct scaled_map *x, struct value *times, const struct expr *factor)
 {
     struct module *const m = x->g->module;
-    const struct expr *with[MAX_OPERANDS];
-    for (int k = 0; k < x->map->operands; k++) {
-        const bool used = expr_uses(factor, expr_operand(m, k));
-        const int number = used ? graph_operand(times, &x->map->operand[k]) : 0;
-        if (number < 0) return false;
-        with[k] = expr_operand(m, number);
-    }
-    times->expr = expr_mul(m, expr_operand(m, 0), expr_bind(m, factor, with));
-    return true;
+    const struct expr *const taken = expr_take(m, factor, x->map->operand, times->operand, &times->operands);
+    if (taken) times->expr = expr_mul(m, expr_operand(m, 0), taken);
+    return taken != NULL;
 }
 
 /* Whether v has elements for pairs: it has a sequence that its operand number `side` lacks. */

@@ -3,14 +3,10 @@
 #include "pass.h"
 #include "../schedule/schedule.h"
 
-/* Whether the first statement that touches array a sets all of it without reading. */
-static bool first_sets(const struct stmt *s, int a)
+bool first_sets(const struct stmt *s, int a)
 {
     while (s && !stmt_touches(s, a)) s = s->next;
-    if (!s || s->body || s->assigns == 0 || s->assign[0].to.of != a || s->assign[0].fold != FOLD_SET) return false;
-    for (int k = 0; k < s->operands; k++)
-        if (s->operand[k].of == a) return false;
-    return true;
+    return s && !s->body && s->assigns && s->assign[0].to.of == a && s->assign[0].fold == FOLD_SET && !stmt_reads(s, a);
 }
 
 static bool same_shape(const struct array *a, const struct array *b)
@@ -121,10 +117,8 @@ bool merge_maps(struct loops *l, struct stmt *a, const struct stmt *b)
     made.coarse |= b->coarse;
     const struct expr *with[MAX_OPERANDS];
     for (int k = 0; k < b->operands; k++) {
-        int number = 0;
-        while (number < made.operands && !ref_equal(&made.operand[number], &b->operand[k])) number++;
-        if (number == MAX_OPERANDS) return false;
-        if (number == made.operands) made.operand[made.operands++] = b->operand[k];
+        const int number = ref_add(made.operand, &made.operands, &b->operand[k]);
+        if (number < 0) return false;
         with[k] = expr_operand(l->module, number);
     }
     for (int k = 0; k < b->assigns; k++) {

@@ -9,14 +9,6 @@
 #include <float.h>
 #include <math.h>
 
-/* Returns the number of the operand of s that equals `to`, or -1. */
-static int operand_of(const struct stmt *s, const struct ref *to)
-{
-    for (int k = 0; k < s->operands; k++)
-        if (ref_equal(&s->operand[k], to)) return k;
-    return -1;
-}
-
 /* Whether s only sets each element of a tile. */
 static bool sets_tile(const struct loops *l, const struct stmt *s)
 {
@@ -30,25 +22,19 @@ static bool masks_tile(const struct loops *l, const struct stmt *s, const struct
 {
     const struct stmt *const body = s->op == LOOPS_IF && s->where ? s->body : NULL;
     return body && !body->next && sets_tile(l, body) && stmt_same_nest(body, set) &&
-           ref_equal(&body->assign[0].to, &set->assign[0].to) && operand_of(body, &set->assign[0].to) >= 0;
+           ref_equal(&body->assign[0].to, &set->assign[0].to) &&
+           ref_find(body->operand, body->operands, &set->assign[0].to) >= 0;
 }
 
 /* Makes `set` also do what `mask` does to the tile. Returns false if there is no room for the operands. */
 static bool add_mask(struct loops *l, struct stmt *set, const struct stmt *mask)
 {
     const struct expr *with[MAX_OPERANDS];
-    const int own = operand_of(mask, &set->assign[0].to);
     for (int k = 0; k < mask->operands; k++) {
-        if (k == own) {
-            with[k] = set->assign[0].expr;
-            continue;
-        }
-        int number = operand_of(set, &mask->operand[k]);
-        if (number < 0) {
-            if (set->operands == MAX_OPERANDS) return false;
-            set->operand[number = set->operands++] = mask->operand[k];
-        }
-        with[k] = expr_operand(l->module, number);
+        const bool own = ref_equal(&mask->operand[k], &set->assign[0].to);
+        const int number = own ? 0 : ref_add(set->operand, &set->operands, &mask->operand[k]);
+        if (number < 0) return false;
+        with[k] = own ? set->assign[0].expr : expr_operand(l->module, number);
     }
     set->assign[0].expr = expr_bind(l->module, mask->assign[0].expr, with);
     return true;
@@ -57,18 +43,7 @@ static bool add_mask(struct loops *l, struct stmt *set, const struct stmt *mask)
 /* Returns a copy of s alone. */
 static struct stmt *alone(struct loops *l, const struct stmt *s)
 {
-    struct stmt *const made = stmt_new(l, s->op);
-    *made = *s;
-    made->next = NULL;
-    return made;
-}
-
-static struct stmt *condition(struct loops *l, const struct stmt *like, const struct expr *where, struct stmt *body)
-{
-    struct stmt *const made = alone(l, like);
-    made->where = where;
-    made->body = body;
-    return made;
+    return stmts_copy(l, s, s->next);
 }
 
 /* Rewrites the list that begins with the map *at, if it has this form. */
@@ -82,9 +57,10 @@ static bool merge_around_mask(struct loops *l, struct stmt **at)
     struct stmt *const masked = alone(l, set), *const whole = alone(l, set);
     if (!add_mask(l, masked, test->body) || !merge_maps(l, masked, last) || !merge_maps(l, whole, last)) return false;
     masked->next = whole->next = NULL;
-    struct stmt *const inside = condition(l, test, expr_not(l->module, test->where), whole), *const outside = condition(
-                                                                                                 l, test, test->where,
-                                                                                                 masked);
+    struct stmt *const inside = alone(l, test), *const outside = alone(l, test);
+    inside->where = expr_not(l->module, test->where);
+    inside->body = whole;
+    outside->body = masked;
     outside->next = inside;
     inside->next = last->next;
     before->next = outside;
@@ -94,12 +70,9 @@ static bool merge_around_mask(struct loops *l, struct stmt **at)
 
 /* ---- numbers that hide where they are -inf ---- */
 
-/* Returns the size of the first axis whose size comes from `source`. */
 static const struct expr *size_from(struct module *m, enum size_source source)
 {
-    int axis = 0;
-    while (m->axis[axis].source != source) axis++;
-    return expr_size(m, axis);
+    return expr_size(m, axes_first(axes_with_size(m, source)));
 }
 
 static const struct expr *row_after(struct module *m, const struct expr *row, const struct expr *size,

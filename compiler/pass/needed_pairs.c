@@ -7,23 +7,17 @@
 /* Whether s adds products with exponentials, over its middle or last axis, to a tile of pairs. */
 static bool sums_decayed(const struct loops *l, const struct stmt *s)
 {
-    if (s->op != LOOPS_MAP || s->rank != 3 || s->assigns != 1 || s->where) return false;
     const struct assign *const a = &s->assign[0];
-    const int column = a->to.rank == 2 ? ref_axis(&a->to, 1) : -1;
-    return a->fold == FOLD_SUM && !a->compensation && l->array[a->to.of].kind == ARRAY_TILE && a->to.rank == 2 &&
-           ref_axis(&a->to, 0) == s->axes[0] && (column == s->axes[1] || column == s->axes[2]) &&
+    return stmt_sums_pairs(s) && !s->where && !a->compensation && l->array[a->to.of].kind == ARRAY_TILE &&
            expr_has(a->expr, EXPR_EXP2);
 }
 
 /* If s only masks the tile, returns the region that it keeps. */
 static const struct expr *kept_by(const struct stmt *s, const struct ref *tile)
 {
-    if (s->op != LOOPS_MAP || s->assigns != 1 || s->operands != 1 || !ref_equal(&s->assign[0].to, tile)) return NULL;
-    const struct expr *const e = s->assign[0].expr;
-    return e->op == EXPR_SELECT && e->arg[1]->op == EXPR_OPERAND && e->arg[2]->op != EXPR_OPERAND &&
-                   ref_equal(&s->operand[0], tile)
-               ? e->arg[0]
-               : NULL;
+    const struct expr *const e = stmt_mask(s);
+    return e && s->operands == 1 && ref_equal(&s->assign[0].to, tile) && e->arg[2]->op != EXPR_OPERAND ? e->arg[0]
+                                                                                                       : NULL;
 }
 
 /* Returns the region of pairs whose sums later statements use, or NULL if it is not known. */

@@ -55,10 +55,11 @@ static bool read_fold(struct folding *x, const struct stmt *s)
     return true;
 }
 
-static bool read_folds(struct folding *x, const struct stmt *s)
+static bool read_folds(struct folding *x, struct stmt *list)
 {
-    for (; s; s = s->next)
-        if (s->body ? !read_folds(x, s->body) : !read_fold(x, s)) return false;
+    struct stmts w = {.list = list};
+    for (const struct stmt *s; (s = stmts_next(&w));)
+        if (!s->body && !read_fold(x, s)) return false;
     return true;
 }
 
@@ -72,43 +73,32 @@ static bool has_slot_layout(const struct loops *l, const struct state *state)
     return carried->dtype == slot->dtype;
 }
 
-/* Finds the product that sums a whole chunk of each state. `at_once`: a loop around s takes a whole chunk. */
-static void find_products(struct folding *x, struct stmt *s, int64_t chunk, bool at_once)
+/* Finds the product in a list that sums a whole chunk of each state. A loop around it takes a whole chunk. */
+static void find_products(struct folding *x, struct stmt *list, int64_t chunk)
 {
-    for (; s; s = s->next) {
-        const bool sequence = s->op == LOOPS_FOR && axis_is_sequence(&x->l->module->axis[s->axis]);
-        find_products(x, s->body, chunk, at_once || (sequence && s->step >= chunk));
-        for (int k = 0; k < x->states; k++) {
-            const bool makes = s->op == LOOPS_DOT && s->assign[0].to.of == x->state[k].slot;
-            if (!makes || !at_once || s->assign[0].fold != FOLD_SET || s->operands != 2 || s->where || s->times != 0 ||
-                x->l->array[s->operand[0].of].matrix)
-                continue;
-            x->state[k].dot = s;
-        }
+    struct stmts w = {.list = list};
+    for (struct stmt *s; (s = stmts_next(&w));) {
+        bool at_once = false;
+        for (int k = 0; k < w.loops; k++)
+            at_once |= axis_is_sequence(&x->l->module->axis[w.loop[k]->axis]) && w.loop[k]->step >= chunk;
+        if (s->op != LOOPS_DOT || !at_once || s->assign[0].fold != FOLD_SET || s->operands != 2 || s->where ||
+            s->times != 0 || x->l->array[s->operand[0].of].matrix)
+            continue;
+        for (int k = 0; k < x->states; k++)
+            if (s->assign[0].to.of == x->state[k].slot) x->state[k].dot = s;
     }
 }
 
-/* Returns list s with folds that use no slots. If a product adds to `carried` directly, 'carried += slot' is
-   removed. */
-static struct stmt *without_slots(const struct folding *x, struct stmt *s)
+/* Whether an assignment of a fold stays, which then uses no slot. If a product adds to `carried` directly, 'carried +=
+   slot' is removed. */
+static bool adds_slot(const void *of, const struct stmt *s, const struct assign *a)
 {
-    struct stmt *first = NULL, **end = &first;
-    for (struct stmt *next; s; s = next) {
-        next = s->next;
-        if (s->body) s->body = without_slots(x, s->body);
-        int assigns = 0;
-        for (int k = 0; k < s->assigns; k += 3) {
-            const int slot = s->assign[k + 2].to.of;
-            for (int n = 0; n < x->states; n++)
-                if (x->state[n].slot == slot && !x->state[n].dot) s->assign[assigns++] = s->assign[k + 1];
-        }
-        s->assigns = assigns;
-        if (!s->body && !assigns) continue;
-        s->next = NULL;
-        *end = s;
-        end = &s->next;
-    }
-    return first;
+    const struct folding *const x = of;
+    bool adds = false;
+    (void)s;
+    for (int n = 0; n < x->states && a->fold == FOLD_SUM; n++)
+        adds |= x->state[n].carried == a->to.of && !x->state[n].dot;
+    return adds;
 }
 
 void pass_one_thread(struct compilation *c)
@@ -130,8 +120,8 @@ void pass_one_thread(struct compilation *c)
     if (!queries || chunk > SUMMED_AT_ONCE) return;
     for (int k = 0; k < x.states; k++)
         if (!has_slot_layout(l, &x.state[k])) return;
-    struct stmt *const own = stmts_copy(l, keys, keys->next), *const folds = stmts_copy(l, fold, queries);
-    find_products(&x, own->body, chunk, false);
+    struct stmt *const own = stmts_copy(l, keys, keys->next), *folds = stmts_copy(l, fold, queries);
+    find_products(&x, own->body, chunk);
     bool any = false;
     for (int k = 0; k < x.states; k++) {
         struct stmt *const dot = x.state[k].dot;
@@ -146,5 +136,6 @@ void pass_one_thread(struct compilation *c)
     }
     if (!any) return;
     c->one_thread.keys = own;
-    c->one_thread.folds = without_slots(&x, folds);
+    stmts_keep_assigns(&folds, adds_slot, &x);
+    c->one_thread.folds = folds;
 }

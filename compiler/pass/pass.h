@@ -57,9 +57,11 @@ struct ref ref_of_copy(const struct loops *l, const struct ref *r, const int *ax
 /* For maps (pass/fuse.c):
    - merge_maps makes map a also do what map b does, which follows it. Returns false if they cannot share a nest. On
      success, the next statement of a is that of b.
+   - first_sets returns whether the first statement of list s that touches array a sets all of it without reading.
    - exchangeable_statements returns whether a and b have no body, and neither writes an array that the other touches.
  */
 bool merge_maps(struct loops *l, struct stmt *a, const struct stmt *b);
+bool first_sets(const struct stmt *s, int a);
 bool exchangeable_statements(const struct stmt *a, const struct stmt *b);
 /* Whether the pass computed_subscripts copies the elements that r reads into a tile. `lanes`: the lanes of a
    vector. (pass/computed_subscripts.c) */

@@ -27,19 +27,13 @@ static void rename_axis(struct graph *g, int from, int to, const struct expr *in
     }
 }
 
-static int axis_of(const struct module *m, enum size_source source)
-{
-    int axis = 0;
-    while (m->axis[axis].source != source) axis++;
-    return axis;
-}
-
 /* Makes value v, the terms, the only output of the graph. The axis of the terms becomes the axis of queries. For
    gradients of the caller's arrays, it becomes the axis of keys. */
 static void output_terms(struct graph *g, int v, bool of_queries)
 {
     struct module *const m = g->module;
-    const int keys = axis_of(m, SIZE_N_K), to = of_queries ? axis_of(m, SIZE_N_Q) : keys;
+    const int keys = axes_first(axes_with_size(m, SIZE_N_K)),
+              to = of_queries ? axes_first(axes_with_size(m, SIZE_N_Q)) : keys;
     const struct expr *index = expr_index(m, to);
     if (of_queries) index = expr_add(m, index, expr_sub(m, expr_size(m, keys), expr_size(m, to)));
     g->outputs = 0;

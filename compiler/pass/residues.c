@@ -192,67 +192,34 @@ static const struct expr *remaining_condition(struct module *m, const struct ter
 
 /* ---- loops ---- */
 
-/* A copy of a loop's statements. Region `to` replaces `from`. Tiles that only these statements use (`own`) are
-   replaced by new ones. */
-struct copying {
-    struct loops *l;
-    const struct expr *from, *to;
-    int arrays;
-    bool *own;
-    int *tile; /* the replacement of each array, perhaps itself */
-};
-
-static struct ref copied_ref(const struct copying *x, struct ref r)
+/* Whether the assignment changes anything. A map that only masks changes nothing if everything is in the region. */
+static bool changes(const void *of, const struct stmt *s, const struct assign *a)
 {
-    r.of = x->tile[r.of];
-    return r;
+    (void)of;
+    return s->op != LOOPS_MAP || a->fold != FOLD_SET || a->expr->op != EXPR_OPERAND ||
+           !ref_equal(&s->operand[a->expr->integer], &a->to);
 }
 
-static struct stmt *copy_body(const struct copying *x, const struct stmt *s)
+/* Returns a copy of the body of `loop`. Region `where` replaces that of the loop. */
+static struct stmt *copy_body(struct loops *l, const struct stmt *loop, const struct expr *where)
 {
-    struct stmt *first = NULL, **end = &first;
-    for (; s; s = s->next) {
-        struct stmt *copy = stmt_new(x->l, s->op);
-        *copy = *s;
-        copy->next = NULL;
-        copy->body = copy_body(x, s->body);
-        for (int k = 0; k < s->operands; k++) copy->operand[k] = copied_ref(x, s->operand[k]);
-        bool nothing = s->op == LOOPS_MAP;
-        for (int k = 0; k < s->assigns; k++) {
-            struct assign *a = &copy->assign[k];
-            a->to = copied_ref(x, a->to);
-            if (a->compensation) a->compensation = copied_ref(x, (struct ref){.of = a->compensation - 1}).of + 1;
-            if (a->expr) a->expr = expr_replace(x->l->module, a->expr, x->from, x->to);
-            nothing &= a->fold == FOLD_SET && a->expr && a->expr->op == EXPR_OPERAND &&
-                       ref_equal(&copy->operand[a->expr->integer], &a->to);
-        }
-        if (nothing) continue; /* drop a map that only masked, because everything is in the region */
-        *end = copy;
-        end = &copy->next;
-    }
-    return first;
+    struct stmt *body = stmts_copy(l, loop->body, NULL);
+    struct stmts w = {.list = body};
+    for (struct stmt *s; (s = stmts_next(&w));)
+        for (int k = 0; k < s->assigns; k++)
+            if (s->assign[k].expr) s->assign[k].expr = expr_replace(l->module, s->assign[k].expr, loop->where, where);
+    stmts_keep_assigns(&body, changes, NULL);
+    return body;
 }
 
-static struct copying copying_of(struct loops *l, const struct stmt *loop)
+/* Replaces the tiles `own` in a list by new ones. */
+static void use_new_tiles(struct loops *l, struct stmt *body, const bool *own, int arrays)
 {
-    struct copying x = {.l = l, .from = loop->where, .arrays = l->arrays};
-    x.own = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *x.own);
-    x.tile = arena_alloc(l->module->arena, (size_t)l->arrays * sizeof *x.tile);
-    for (int a = 0; a < x.arrays; a++) {
-        int inside = stmts_touching(loop->body, a);
-        x.own[a] = l->array[a].kind == ARRAY_TILE && inside > 0 && inside == stmts_touching(l->body, a);
-        x.tile[a] = a;
-    }
-    return x;
-}
-
-static void new_tiles(struct copying *x)
-{
-    for (int a = 0; a < x->arrays; a++) {
-        if (!x->own[a]) continue;
-        struct array copy = x->l->array[a];
-        copy.name = loops_unused_name(x->l, copy.name);
-        x->tile[a] = loops_array(x->l, copy);
+    for (int a = 0; a < arrays; a++) {
+        if (!own[a]) continue;
+        struct array copy = l->array[a];
+        copy.name = loops_unused_name(l, copy.name);
+        stmts_rename(body, a, loops_array(l, copy));
     }
 }
 
@@ -261,17 +228,16 @@ struct place {
     struct stmt *queries, **at;
 };
 
-static bool find_place(struct module *m, struct stmt **at, struct stmt *queries, struct place *out)
+static bool find_place(struct loops *l, struct place *out)
 {
-    for (; *at; at = &(*at)->next) {
-        struct stmt *s = *at;
-        if (s->op != LOOPS_FOR) continue;
-        const bool sequence = axis_is_sequence(&m->axis[s->axis]);
-        if (sequence && queries && queries->axis != s->axis && s->where && s->period == 0) {
-            *out = (struct place){queries, at};
-            return true;
-        }
-        if (find_place(m, &s->body, sequence ? s : queries, out)) return true;
+    const struct axis *const axis = l->module->axis;
+    struct stmts w = {.place = &l->body};
+    for (struct stmt *s; (s = stmts_next(&w));) {
+        if (s->op != LOOPS_FOR || !axis_is_sequence(&axis[s->axis]) || !s->where || s->period) continue;
+        *out = (struct place){NULL, w.at};
+        for (int k = 0; k < w.loops; k++)
+            if (axis_is_sequence(&axis[w.loop[k]->axis])) out->queries = w.loop[k];
+        if (out->queries && out->queries->axis != s->axis) return true;
     }
     return false;
 }
@@ -280,19 +246,23 @@ static void apply(struct loops *l, const struct place *p, const struct terms *al
 {
     struct module *m = l->module;
     struct stmt *loop = *p->at, *after = loop->next, **end = p->at;
-    struct copying x = copying_of(l, loop);
+    const int arrays = l->arrays;
+    bool *const own = arena_alloc(m->arena, (size_t)arrays * sizeof *own); /* tiles that only the loop uses */
+    for (int a = 0; a < arrays; a++) {
+        const int inside = stmts_touching(loop->body, a);
+        own[a] = l->array[a].kind == ARRAY_TILE && inside > 0 && inside == stmts_touching(l->body, a);
+    }
     for (int n = 0; n < plan->shares; n++) {
         const struct share *share = &plan->share[n];
         const struct expr *where = expr_int(m, 0);
         for (int k = 0; k < all->count; k++)
             if (share->terms >> k & 1) where = expr_or(m, where, remaining_condition(m, all, plan, n, k));
         if (where->op == EXPR_INT && !where->integer) continue;
-        if (end != p->at) new_tiles(&x);
-        x.to = where;
         struct stmt *made = stmt_new(l, LOOPS_FOR);
         *made = *loop;
         made->where = where->op == EXPR_INT ? NULL : where;
-        made->body = copy_body(&x, loop->body);
+        made->body = copy_body(l, loop, where);
+        if (end != p->at) use_new_tiles(l, made->body, own, arrays);
         if (share->of.periodic) {
             made->period = share->of.period;
             made->run = share->of.run;
@@ -322,7 +292,7 @@ static double cost_of(const struct compilation *c, const struct terms *all, cons
     struct visited visited;
     struct place p;
     double tile = (double)c->tiling.tile_q;
-    if (plan && find_place(tried->module, &tried->body, NULL, &p)) {
+    if (plan && find_place(tried, &p)) {
         apply(tried, &p, all, plan);
         tile = (double)plan->tile_q;
     }
@@ -390,7 +360,7 @@ void pass_residues(struct compilation *c)
 {
     struct module *m = c->loops->module;
     struct place p;
-    if (!find_place(m, &c->loops->body, NULL, &p)) return;
+    if (!find_place(c->loops, &p)) return;
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
     /* queries may be regrouped if one loop runs over all of them */

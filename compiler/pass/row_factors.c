@@ -52,14 +52,6 @@ static bool is_plain(const struct loops *l, const struct ref *r)
     return ref_equal(r, &plain);
 }
 
-/* Whether e reads an operand of the map. */
-static bool reads_map(const struct scaled_rows *x, const struct expr *e)
-{
-    bool reads = false;
-    for (int k = 0; k < x->map->operands; k++) reads |= expr_uses(e, expr_operand(x->l->module, k));
-    return reads;
-}
-
 /* Whether `dot` only sets a tile to a product whose rows are tile `rows`, summed over its axis `over`. */
 static bool multiplies(const struct loops *l, const struct stmt *dot, int rows, int over)
 {
@@ -73,25 +65,14 @@ static int factors_of_rows(const struct scaled_rows *x, struct stmt *dot)
 {
     struct loops *const l = x->l;
     const struct array *const result = &l->array[dot->assign[0].to.of];
-    struct stmt *const s = stmt_new(l, LOOPS_MAP);
-    const struct expr *with[MAX_OPERANDS] = {NULL};
-    struct array factors = {.kind = ARRAY_TILE, .dtype = result->dtype, .rank = 1, .offset = -1};
-    factors.name = loops_unused_name(l, "row_factor");
-    factors.axes[0] = dot->axes[0];
+    struct array factors = {.name = "row_factor", .dtype = result->dtype, .rank = 1, .axes = {dot->axes[0]}};
     for (int k = 0; k < result->rank; k++)
         if (result->axes[k] == dot->axes[0]) factors.extent[0] = result->extent[k];
-    const int made = loops_array(l, factors);
-    s->rank = s->assigns = 1;
-    s->axes[0] = dot->axes[0];
-    for (int k = 0; k < x->map->operands; k++) {
-        if (!expr_uses(x->factor, expr_operand(l->module, k))) continue;
-        with[k] = expr_operand(l->module, s->operands);
-        s->operand[s->operands++] = x->map->operand[k];
-    }
-    s->assign[0] = (struct assign){loops_ref(l, made), FOLD_SET, expr_bind(l->module, x->factor, with), 0};
+    struct stmt *const s = stmt_fill(l, LOOPS_MAP, factors);
+    s->assign[0].expr = expr_take(l->module, x->factor, x->map->operand, s->operand, &s->operands);
     s->next = dot->next;
     dot->next = s;
-    return made;
+    return s->assign[0].to.of;
 }
 
 /* Returns the map after `dot` that reads its result element by element, and the operand of the result, if no other
@@ -156,7 +137,7 @@ static bool move_factor(struct loops *l, struct stmt **at)
     while (dot && !stmt_touches(dot, to->of)) dot = dot->next;
     struct scaled_rows x = {l, map, dot ? dot->axis : -1, -1, NULL};
     if (!multiplies(l, dot, to->of, x.over) || !divide(&x, map->assign[0].expr) || !x.factor ||
-        !reads_map(&x, x.factor))
+        !expr_has(x.factor, EXPR_OPERAND))
         return false;
     const struct ref *const rows = &map->operand[x.element];
     if (l->array[rows->of].kind != ARRAY_INPUT || ref_axis(rows, rows->rank - 1) != x.over) return false;

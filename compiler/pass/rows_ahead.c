@@ -22,16 +22,11 @@ static uint32_t rows_of_map(const struct loops *l, const struct stmt *s)
     return ahead;
 }
 
-static void mark(const struct loops *l, struct stmt *s)
-{
-    for (; s; s = s->next) {
-        mark(l, s->body);
-        if (s->op == LOOPS_COPY) s->ahead = rows_of_copy(l, s);
-        if (s->op == LOOPS_MAP) s->ahead = rows_of_map(l, s);
-    }
-}
-
 void pass_rows_ahead(struct compilation *c)
 {
-    if (prefix_sums_are_own(c)) mark(c->loops, c->loops->body);
+    struct stmts w = {.list = prefix_sums_are_own(c) ? c->loops->body : NULL};
+    for (struct stmt *s; (s = stmts_next(&w));) {
+        if (s->op == LOOPS_COPY) s->ahead = rows_of_copy(c->loops, s);
+        if (s->op == LOOPS_MAP) s->ahead = rows_of_map(c->loops, s);
+    }
 }

@@ -21,14 +21,6 @@ static void merge_equal(struct graph *g)
         }
 }
 
-/* Whether each subscript of r is the plain INDEX of inner's axis. Only then can `inner` be inlined. */
-static bool plain(const struct ref *r, const struct value *inner)
-{
-    for (int a = 0; a < inner->rank; a++)
-        if (ref_axis(r, a) != inner->axes[a]) return false;
-    return true;
-}
-
 /* Whether e applies a costly function, such as a logarithm, to an operand. */
 static bool takes_function(const struct expr *e)
 {
@@ -63,7 +55,7 @@ static bool inline_single_uses(struct graph *g)
         for (int k = 0; k < g->value[v].operands; k++) {
             int u = g->value[v].operand[k].of;
             const struct value *inner = &g->value[u];
-            if (inner->op != GRAPH_MAP || graph_uses(g, u) != 1 || !plain(&g->value[v].operand[k], inner) ||
+            if (inner->op != GRAPH_MAP || graph_uses(g, u) != 1 || !graph_is_plain(g, &g->value[v].operand[k]) ||
                 repeats(g, &g->value[v], inner))
                 continue;
             if (!graph_inline(g, &g->value[v], k, inner)) continue;

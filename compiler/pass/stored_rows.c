@@ -27,16 +27,7 @@ static int add(struct rows *x, struct value v)
 /* Returns an empty value with the axes of `like` except the summed one. */
 static struct value row_value(const struct rows *x, enum graph_op op, const struct value *like)
 {
-    struct value v = graph_value(op, 0, NULL);
-    for (int k = 0; k < like->rank; k++)
-        if (like->axes[k] != x->sum) v.axes[v.rank++] = like->axes[k];
-    return v;
-}
-
-static bool is_plain(const struct graph *g, const struct ref *r)
-{
-    const struct ref plain = graph_ref(g, r->of, NULL);
-    return ref_equal(r, &plain);
+    return value_over(op, like, value_axes(like) & ~AXIS(x->sum));
 }
 
 /* Whether e does not vary along the summed axis. */
@@ -44,7 +35,7 @@ static bool is_of_row(const struct rows *x, const struct value *v, const struct 
 {
     for (int k = 0; k < v->operands; k++)
         if (expr_uses(e, expr_operand(x->g->module, k)) &&
-            (value_has_axis(&x->g->value[v->operand[k].of], x->sum) || !is_plain(x->g, &v->operand[k])))
+            (value_has_axis(&x->g->value[v->operand[k].of], x->sum) || !graph_is_plain(x->g, &v->operand[k])))
             return false;
     return !expr_uses(e, expr_index(x->g->module, x->sum));
 }
@@ -56,15 +47,7 @@ static int with_number(struct rows *x, int before, enum expr_op op, const struct
     struct module *m = x->g->module;
     struct value made = row_value(x, GRAPH_MAP, v);
     if (before >= 0) made.operand[made.operands++] = graph_ref(x->g, before, NULL);
-    /* new operands first get numbers above all old ones, so that no operand is replaced twice */
-    for (int k = 0; k < v->operands; k++) {
-        const struct expr *leaf = expr_operand(m, k);
-        if (!expr_uses(e, leaf)) continue;
-        e = expr_replace(m, e, leaf, expr_operand(m, MAX_OPERANDS + made.operands));
-        made.operand[made.operands++] = v->operand[k];
-    }
-    for (int k = 0; k < made.operands; k++)
-        e = expr_replace(m, e, expr_operand(m, MAX_OPERANDS + k), expr_operand(m, k));
+    e = expr_take(m, e, v->operand, made.operand, &made.operands);
     made.expr = before >= 0 ? expr_make(m, op, expr_operand(m, 0), e, NULL) : op == EXPR_SUB ? expr_neg(m, e) : e;
     return add(x, made);
 }
@@ -77,7 +60,7 @@ static bool read_expr(struct rows *x, int of, const struct expr *e, struct row *
 {
     const struct value v = x->g->value[of];
     if (e->op == EXPR_OPERAND)
-        return is_plain(x->g, &v.operand[e->integer]) && read_row(x, v.operand[e->integer].of, row);
+        return graph_is_plain(x->g, &v.operand[e->integer]) && read_row(x, v.operand[e->integer].of, row);
     if (e->op != EXPR_MUL && e->op != EXPR_ADD && e->op != EXPR_SUB) return false;
     const int number = is_of_row(x, &v, e->arg[1]) ? 1 : e->op != EXPR_SUB && is_of_row(x, &v, e->arg[0]) ? 0 : -1;
     if (number < 0 || !read_expr(x, of, e->arg[1 - number], row)) return false;
@@ -188,7 +171,8 @@ void pass_stored_rows(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         const struct value *product = &g->value[v];
         if (product->op != GRAPH_CONTRACT || product->operands != 2 || product->where || product->online >= 0 ||
-            !is_of_rows(c, product) || !is_plain(g, &product->operand[0]) || !is_plain(g, &product->operand[1]))
+            !is_of_rows(c, product) || !graph_is_plain(g, &product->operand[0]) ||
+            !graph_is_plain(g, &product->operand[1]))
             continue;
         const int side = g->value[product->operand[0].of].op == GRAPH_PARAM;
         const struct value *rows = &g->value[product->operand[side].of];
