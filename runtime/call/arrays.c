@@ -172,10 +172,7 @@ ATTN_API int attn_call_take_params(struct call *call)
         const int error = fill_strides(place->stride, given ? member_of(given, param->strides) : NULL, size,
                                        param->rank, place->at, attn_dtype_size(param->dtype));
         if (error) return error;
-        if (a->has_rows)
-            place->strides = (struct attn_strides){a->axis[0] < 0 ? 0 : place->stride[a->axis[0]],
-                                                   a->axis[1] < 0 ? 0 : place->stride[a->axis[1]],
-                                                   a->axis[2] < 0 ? 0 : place->stride[a->axis[2]]};
+        if (a->has_rows) place->strides = strides_of_axes(place, a->axis);
     }
     return 0;
 }
@@ -233,8 +230,7 @@ static size_t bytes_of_random(const struct kernel *kernel, size_t *work)
         const struct array *const a = &kernel->array[k];
         if (a->random == RANDOM_NONE) continue;
         bytes += bytes_of_param(&kernel->param[a->param], &rows, &columns);
-        const size_t one = a->random == RANDOM_ORTHOGONAL ? attn_orthogonal_work(rows, columns) : 0;
-        if (one > *work) *work = one;
+        if (a->random == RANDOM_ORTHOGONAL) *work = larger(*work, attn_orthogonal_work(rows, columns));
     }
     return bytes;
 }

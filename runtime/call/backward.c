@@ -28,7 +28,7 @@ static size_t part_bytes_a_thread(const struct kernel *kernel, const struct attn
 {
     const size_t parts = attn_call_max_bytes(kernel, RUN_BACKWARD, has_outer(kernel, p) ? INT64_MAX : p->n_k),
                  terms = kernel->prefix_row ? attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)) : 0;
-    return parts > terms ? parts : terms;
+    return larger(parts, terms);
 }
 
 /* ---- gradients of prefix sums ---- */
@@ -43,13 +43,12 @@ static size_t prefix_gradients_bytes(const struct kernel *kernel, const struct a
 static void set_prefix_gradients(struct call *call, unsigned char *at)
 {
     const struct attn_problem *const p = &call->p;
-    const int64_t row = call->kernel->prefix_row;
     struct place *const of_query = prefix_place(call, PREFIX_GRADIENT_OF_QUERY),
                         *const of_key = prefix_place(call, PREFIX_GRADIENT_OF_KEY),
                         *const gradient = prefix_place(call, PREFIX_GRADIENT);
     of_query->at = at;
     of_key->at = gradient->at = at + attn_call_prefix_rows(call->kernel, p, p->n_q);
-    of_query->strides = (struct attn_strides){p->heads * p->n_q * row, p->n_q * row, row};
+    of_query->strides = contiguous(p->heads, p->n_q, call->kernel->prefix_row);
     of_key->strides = gradient->strides = prefix_place(call, PREFIX_OF_KEY)->strides;
 }
 
@@ -140,7 +139,7 @@ static size_t place_all_left(struct call *call, const struct kernel *kernel, con
                              unsigned char *left)
 {
     const size_t quadratic = place_left(call, kernel, p, 0, left), linear = place_left(call, kernel, p, 1, left);
-    return quadratic > linear ? quadratic : linear;
+    return larger(quadratic, linear);
 }
 
 /* ---- shared sums, to which tiles add in order ---- */
@@ -164,7 +163,7 @@ static size_t progress_bytes(const struct kernel *kernel, const struct attn_prob
             keys = this->from - 1; /* the most keys of the next program */
         } while (keys >= 0);
     }
-    return whole_lines(bytes_times(bytes_times(bytes_times(sizeof(int64_t), p->batch), p->kv_heads), most));
+    return bytes_of_rows(sizeof(int64_t), p, p->kv_heads, most);
 }
 
 static void set_sums(struct call *call, unsigned char *sums)
@@ -193,8 +192,7 @@ static int64_t rows_of_shared(const struct kernel *kernel, const struct attn_pro
 static size_t bytes_of_heads(const struct kernel *kernel, const struct attn_problem *p, int k)
 {
     if (attn_call_sharing(kernel, p) == 1) return 0;
-    const size_t row = (size_t)kernel->head_dim * kernel->element;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), rows_of_shared(kernel, p, k)));
+    return bytes_of_rows((size_t)kernel->head_dim * kernel->element, p, p->heads, rows_of_shared(kernel, p, k));
 }
 
 /* Makes the shared gradients arrays at `at`, which have a gradient for each of the heads that share a head. The
@@ -205,10 +203,9 @@ static unsigned char *set_gradients_of_heads(struct call *call, struct place *su
     const struct attn_problem *const p = &call->p;
     for (int k = 0; k < SHARED_GRADIENTS; k++) {
         struct place *const gradient = &call->array[kernel->shared_gradient[k]];
-        const int64_t head = rows_of_shared(kernel, p, k) * kernel->head_dim;
         sums[k] = *gradient;
         if (gradient->at) gradient->at = at;
-        gradient->strides = (struct attn_strides){p->heads * head, head, kernel->head_dim};
+        gradient->strides = contiguous(p->heads, rows_of_shared(kernel, p, k), kernel->head_dim);
         at += bytes_of_heads(kernel, p, k);
     }
     call->shared = sums;
@@ -308,19 +305,13 @@ ATTN_API size_t attn_call_backward_workspace(const struct kernel *kernel, const 
 
 /* ---- outer sums ---- */
 
-/* Returns the tasks of a key/value head. */
-static int64_t outer_tasks(const struct program *this, const struct attn_problem *p)
-{
-    return this->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
-}
-
 /* Returns the bytes of the outer sums of a key/value head, of earlier or later tokens, for the parts before `part`. */
 static int64_t outer_before(const struct kernel *kernel, const struct attn_problem *p, int part, int kind)
 {
     int64_t bytes = 0;
     for (int k = 0; k < part; k++) {
         const struct program *const this = part_for(kernel, k, INT64_MAX);
-        if (this->outer == kind) bytes += outer_tasks(this, p) * this->outer_bytes;
+        if (this->outer == kind) bytes += tasks_of_sums(p, this) * this->outer_bytes;
     }
     return bytes;
 }
@@ -353,7 +344,7 @@ static int take_outer(struct call *call, int part, const struct program *this)
         void *const sums = this->outer == OUTER_LATER ? call->p.later_sums : call->p.earlier_sums;
         call->outer = (unsigned char *)sums + outer_before(kernel, &call->p, part, this->outer);
         call->outer_head = outer_before(kernel, &call->p, kernel->parts, this->outer);
-        call->outer_tasks = outer_tasks(this, &call->p);
+        call->outer_tasks = tasks_of_sums(&call->p, this);
     }
     return !call->adds || this->adds >> call->adds & 1 || (call->adds == OUTER_LATER && !this->wanted);
 }

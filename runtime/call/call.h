@@ -6,6 +6,34 @@
 
 #include "../kernel/call.h"
 
+/* ---- arrays with a row for each sequence, head and position ---- */
+
+/* Returns the bytes of such an array, whose rows have `row` bytes. */
+INLINE size_t bytes_of_rows(size_t row, const struct attn_problem *p, int64_t heads, int64_t n)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), heads), n));
+}
+/* Returns the strides of such an array if it is contiguous. */
+INLINE struct attn_strides contiguous(int64_t heads, int64_t n, int64_t row)
+{
+    return (struct attn_strides){heads * n * row, n * row, row};
+}
+/* Returns the strides on the axes of sequences, heads and positions of a parameter, or 0 for an axis that it lacks. */
+INLINE struct attn_strides strides_of_axes(const struct place *place, const int axis[3])
+{
+    return (struct attn_strides){axis[0] < 0 ? 0 : place->stride[axis[0]], axis[1] < 0 ? 0 : place->stride[axis[1]],
+                                 axis[2] < 0 ? 0 : place->stride[axis[2]]};
+}
+INLINE size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+/* Returns the tasks of a key/value head of a program that carries sums. */
+INLINE int64_t tasks_of_sums(const struct attn_problem *p, const struct program *program)
+{
+    return program->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
+}
+
 /* ---- programs (program.c) ---- */
 
 /* `rows` for attn_call_program: the number of queries of all heads that share keys, or one of these. */

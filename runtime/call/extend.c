@@ -11,20 +11,15 @@ struct extend_memory {
     int64_t piece;                                 /* the tokens for which there is room for prefix sums */
 };
 
-static size_t largest(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Returns the workspace of a thread, in bytes. */
 static size_t bytes_of_extending(const struct kernel *kernel, const struct program *extends)
 {
     size_t bytes = kernel->attends   ? attn_call_max_bytes(kernel, RUN_ATTEND, INT64_MAX)
                    : kernel->carried ? attn_call_bytes_a_thread(extends)
                                      : attn_call_max_bytes(kernel, RUN_FORWARD, INT64_MAX);
-    if (kernel->prepared) bytes = largest(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_PREPARE)));
-    if (kernel->prefix_row) bytes = largest(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)));
-    if (kernel->appends) bytes = largest(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_APPEND)));
+    if (kernel->prepared) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_PREPARE)));
+    if (kernel->prefix_row) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)));
+    if (kernel->appends) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_APPEND)));
     return bytes;
 }
 

@@ -10,12 +10,6 @@ static int last_axis(const struct kernel *kernel, const struct array *array)
     return kernel->param[array->param].rank - 1;
 }
 
-/* Returns the distance in elements between neighbours on an axis, or 0 without the axis. */
-static int64_t stride_on(const struct place *place, int axis)
-{
-    return axis < 0 ? 0 : place->stride[axis];
-}
-
 ATTN_API void attn_state_given_rows(const struct call *call, struct rows *rows)
 {
     const struct kernel *const kernel = call->kernel;
@@ -24,10 +18,7 @@ ATTN_API void attn_state_given_rows(const struct call *call, struct rows *rows)
         const struct array *const array = &kernel->array[kept->array];
         const struct place *const place = &call->array[kept->array];
         const size_t size = attn_dtype_size(kept->rounded ? array->appended : array->dtype);
-        struct attn_strides strides = place->strides;
-        if (array->integer_rows)
-            strides = (struct attn_strides){stride_on(place, array->axis[0]), stride_on(place, array->axis[1]),
-                                            stride_on(place, array->axis[2])};
+        const struct attn_strides strides = array->integer_rows ? strides_of_axes(place, array->axis) : place->strides;
         if (array->origin == FROM_LIBRARY)
             rows->of[a] = (struct row){.at = NULL}; /* the call computes them */
         else
@@ -45,7 +36,7 @@ ATTN_API int64_t attn_state_widest_row(const struct call *call)
         const struct array *const array = &kernel->array[kept->array];
         const struct place *const place = &call->array[kept->array];
         widest = max(widest, array->origin == FROM_LIBRARY ? kept->row_bytes / (int64_t)attn_dtype_size(array->dtype)
-                             : array->integer_rows         ? stride_on(place, array->axis[2])
+                             : array->integer_rows         ? strides_of_axes(place, array->axis).row
                                                            : place->strides.row);
     }
     return widest;

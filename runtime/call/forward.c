@@ -7,11 +7,9 @@
 
 static void set_corrected(struct call *call, unsigned char *at)
 {
-    const struct attn_problem *const p = &call->p;
-    const int64_t row = call->kernel->value_dim;
     struct place *const place = &call->array[call->kernel->corrected];
     place->at = at;
-    place->strides = (struct attn_strides){p->heads * p->n_k * row, p->n_k * row, row};
+    place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
 }
 
 /* Returns whether the kernel has a program that computes corrected values before forward. */
@@ -28,10 +26,8 @@ static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
         enum program_role role;
     } first[] = {{kernel->prefix_row > 0, RUN_TERMS}, {corrects(kernel), RUN_CORRECT}, {kernel->weighs, RUN_WEIGHTS}};
     size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    for (size_t k = 0; k < sizeof first / sizeof *first; k++) {
-        const size_t own = first[k].has ? attn_call_max_bytes(kernel, first[k].role, INT64_MAX) : 0;
-        if (own > bytes) bytes = own;
-    }
+    for (size_t k = 0; k < sizeof first / sizeof *first; k++)
+        if (first[k].has) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k].role, INT64_MAX));
     return bytes;
 }
 
@@ -126,12 +122,6 @@ static void compute_without_keys(const struct call *call)
 static const struct program *program_of_sums(const struct kernel *kernel)
 {
     return attn_call_program(kernel, RUN_FORWARD, 0, INT64_MAX, MANY_ROWS, 0);
-}
-
-/* Returns the tasks of a key/value head of this program. */
-static int64_t tasks_of_sums(const struct attn_problem *p, const struct program *program)
-{
-    return program->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
 }
 
 ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct attn_problem *problem)

@@ -66,8 +66,7 @@ ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_ro
     const struct program *end = NULL;
     size_t bytes = 0;
     for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->from <= max(n_k, 0) && attn_call_bytes_a_thread(p) > bytes)
-            bytes = attn_call_bytes_a_thread(p);
+        if (p->role == role && p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
     return bytes;
 }
 

@@ -3,20 +3,14 @@
 
 ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
-}
-
-/* Returns the bytes of the saved solution of 'delta'. */
-static size_t solution_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->kv_heads), p->n_k));
+    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
 }
 
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
-    const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved);
-    return kernel->solution < 0 ? bytes : bytes_plus(bytes, solution_bytes(kernel, p));
+    const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved),
+                 row = kernel->solution < 0 ? 0 : (size_t)kernel->value_dim * kernel->real;
+    return bytes_plus(bytes, bytes_of_rows(row, p, p->kv_heads, p->n_k));
 }
 
 ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem)
@@ -44,8 +38,7 @@ ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
 {
     const struct kernel *const kernel = call->kernel;
     if (kernel->solution < 0) return;
-    const int64_t head = call->p.n_k * kernel->value_dim;
     struct place *const solution = &call->array[kernel->solution];
     solution->at = saved + (size_t)kernel->saved * attn_call_row_bytes(kernel, &call->p);
-    solution->strides = (struct attn_strides){call->p.kv_heads * head, head, kernel->value_dim};
+    solution->strides = contiguous(call->p.kv_heads, call->p.n_k, kernel->value_dim);
 }

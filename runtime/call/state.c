@@ -193,16 +193,24 @@ static int sequence_is_valid(const struct kernel *kernel, const struct state_hea
     return !kernel->solves || (s->solved >= s->summed && s->solved <= s->length);
 }
 
+/* Fills the header of a state of this problem. Returns 0, or an error if `state` has no room for such a state. */
+static int expect(const struct kernel *kernel, const struct program *program, const struct attn_problem *problem,
+                  const void *state, struct state_header *header)
+{
+    if (!problem || !state) return ATTN_EPOINTER;
+    if ((uintptr_t)state % 64) return ATTN_EALIGN;
+    const int error = attn_state_describe(kernel, program, problem, header);
+    if (error) return error;
+    return problem->state_bytes && problem->state_bytes < header->bytes ? ATTN_ESTATE : 0;
+}
+
 ATTN_API int attn_state_open(const struct kernel *kernel, const struct attn_problem *problem, const void *state,
                              struct state *at)
 {
     const struct program *const program = attn_state_program(kernel, problem);
     struct state_header expected;
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = attn_state_describe(kernel, program, problem, &expected);
+    const int error = expect(kernel, program, problem, state, &expected);
     if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < expected.bytes) return ATTN_ESTATE;
     if (memcmp(state, &expected, offsetof(struct state_header, check)) != 0) return ATTN_ESTATE;
     set_state(at, kernel, program, (void *)(uintptr_t)state, &expected);
     if (at->header->check != check_of(at)) return ATTN_ESTATE;
@@ -267,11 +275,8 @@ ATTN_API int attn_call_state_init(const struct kernel *kernel, const struct attn
 {
     struct state_header header;
     const struct program *const program = attn_state_program(kernel, problem);
-    if (!problem || !state) return ATTN_EPOINTER;
-    if ((uintptr_t)state % 64) return ATTN_EALIGN;
-    const int error = attn_state_describe(kernel, program, problem, &header);
+    const int error = expect(kernel, program, problem, state, &header);
     if (error) return error;
-    if (problem->state_bytes && problem->state_bytes < header.bytes) return ATTN_ESTATE;
     const int64_t start = problem->start;
     if (start < 0) return ATTN_EPROBLEM;
     if (!can_start(kernel, program, problem)) return ATTN_ELENGTH;

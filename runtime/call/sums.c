@@ -59,8 +59,7 @@ ATTN_API void attn_call_add_sums(const struct kernel *kernel, struct sum_rows to
 /* Returns the bytes of an array with a row per position and head. */
 ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n)
 {
-    const size_t row = (size_t)kernel->prefix_row * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), n));
+    return bytes_of_rows((size_t)kernel->prefix_row * kernel->real, p, p->heads, n);
 }
 
 /* Returns the number of rows of a head's sums. With outer sums, row -1 is the one before the first token. */
@@ -93,8 +92,7 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
                   bytes = row * (int64_t)kernel->real;
     const size_t of_queries = attn_call_prefix_rows(kernel, p, p->n_q),
                  of_keys = attn_call_prefix_rows(kernel, p, rows);
-    const struct attn_strides queries = {p->heads * p->n_q * row, p->n_q * row, row},
-                              keys = {p->heads * rows * row, rows * row, row};
+    const struct attn_strides queries = contiguous(p->heads, p->n_q, row), keys = contiguous(p->heads, rows, row);
     unsigned char *const key = at + 2 * of_queries + (kernel->outer ? bytes : 0), *const key_low = key + of_keys;
     set_place(call, PREFIX_OF_KEY, key, keys);
     set_place(call, PREFIX_OF_KEY_LOW, key_low, keys);
@@ -121,19 +119,13 @@ ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program 
     return error ? error : attn_call_run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the bytes of the corrected values. */
-static size_t corrected_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_k));
-}
-
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
                                        const struct attn_problem *sums)
 {
     size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
     if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
-    return kernel->corrected >= 0 ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
+    if (kernel->corrected < 0) return bytes;
+    return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
 }
 
 /* Member decay_sums of struct attn_kernel. */
@@ -152,8 +144,7 @@ ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn
     const size_t shared = attn_call_shared_bytes(kernel, &call.p, &call.p);
     const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
     if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-    const size_t corrects = attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX);
-    const size_t bytes = corrects > attn_call_bytes_a_thread(terms) ? corrects : attn_call_bytes_a_thread(terms);
+    const size_t bytes = larger(attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX), attn_call_bytes_a_thread(terms));
     error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
