@@ -629,7 +629,7 @@ static void write_dk(const struct call *call, int64_t head_, unsigned char *work
             toy_row(call, DK, head_ / call->p.heads, head_ % call->p.heads, j)[d] = (float)(head_ * 100 + j);
 }
 
-static const uint8_t of_dq[] = {DQ, NO_ARRAY}, of_dk[] = {DK, NO_ARRAY};
+static const uint16_t of_dq[] = {DQ, NO_ARRAY}, of_dk[] = {DK, NO_ARRAY};
 static const struct program gradients[] = {
     {.tile = -1, .rows = save, .saves = 1, .own = OWN},
     {.role = RUN_BACKWARD, .part = 0, .tile = -1, .rows = save_again, .saved_again = 1, .own = OWN},
