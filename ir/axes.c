@@ -35,6 +35,14 @@ uint32_t axes_of_chunks(const struct module *m)
     return axes_with_size(m, SIZE_CHUNKS) | axes_with_size(m, SIZE_QUERY_CHUNKS);
 }
 
+int axes_list(uint32_t axes, int *list)
+{
+    int count = 0;
+    for (int a = 0; axes >> a; a++)
+        if (axes >> a & 1) list[count++] = a;
+    return count;
+}
+
 int axes_first(uint32_t axes)
 {
     int axis = 0;

@@ -6,15 +6,11 @@
 
 enum { TABLE_SIZE = 4096, RESULT_REAL = 0, RESULT_INT, RESULT_BOOL, RESULT_SAME };
 
-static const struct {
-    const char *name, *c;
-    enum { CALLER_INTERNAL, CALLER_USER } caller;
-    int arity, result;
-    const char *infix;
-    enum expr_effort effort;
-} operation[EXPR_OPS] = {
+enum { CALLER_INTERNAL = false, CALLER_USER = true };
+
+const struct expr_operation expr_operations[EXPR_OPS] = {
 #define EXPR(name, text, c, caller, arguments, result, infix, effort, real, integer, range, derivative) \
-    {text, c, CALLER_##caller, arguments, RESULT_##result, infix, EFFORT_##effort},
+    {text, c, infix, CALLER_##caller, arguments, RESULT_##result, EFFORT_##effort},
 #include "expr.def"
 #undef EXPR
 };
@@ -72,47 +68,6 @@ int64_t axis_extent(const struct module *m, int axis, const struct problem_size 
     return 0;
 }
 
-int expr_arity(enum expr_op op)
-{
-    return operation[op].arity;
-}
-
-const char *expr_name(enum expr_op op)
-{
-    return operation[op].name;
-}
-
-const char *expr_c_function(enum expr_op op)
-{
-    return operation[op].c;
-}
-
-bool expr_is_for_users(enum expr_op op)
-{
-    return operation[op].caller == CALLER_USER;
-}
-
-const char *expr_infix(enum expr_op op)
-{
-    return *operation[op].infix ? operation[op].infix : NULL;
-}
-
-bool expr_is_of_bits(enum expr_op op)
-{
-    return op == EXPR_BIT_AND || op == EXPR_BIT_OR || op == EXPR_BIT_XOR || op == EXPR_SHIFT_LEFT ||
-           op == EXPR_SHIFT_RIGHT;
-}
-
-bool expr_rounds(enum expr_op op)
-{
-    return op == EXPR_FLOOR || op == EXPR_CEIL || op == EXPR_ROUND || op == EXPR_WHOLE;
-}
-
-enum expr_effort expr_effort(enum expr_op op)
-{
-    return operation[op].effort;
-}
-
 /* ---- interning ---- */
 
 static bool same(const struct expr *a, const struct expr *b)
@@ -129,10 +84,10 @@ static void summarise(struct expr *e)
     _Static_assert(EXPR_OPS <= 64, "expr.ops has a bit for each operation");
     e->ops = EXPR_BIT(e->op);
     e->axes = e->op == EXPR_INDEX && e->integer >= 0 && e->integer < MAX_AXES ? AXIS(e->integer) : 0;
-    e->effort = operation[e->op].effort;
+    e->effort = expr_operations[e->op].effort;
     e->has_real = e->type == TYPE_REAL;
     e->size = 1;
-    for (int k = 0; k < operation[e->op].arity; k++) {
+    for (int k = 0; k < expr_operations[e->op].arity; k++) {
         const struct expr *const a = e->arg[k];
         e->ops |= a->ops;
         e->axes |= a->axes;
@@ -361,7 +316,7 @@ const struct expr *expr_make(struct module *m, enum expr_op op, const struct exp
                              const struct expr *c)
 {
     enum expr_type type = TYPE_REAL;
-    switch (operation[op].result) {
+    switch (expr_operations[op].result) {
     case RESULT_REAL: type = TYPE_REAL; break;
     case RESULT_INT: type = TYPE_INT; break;
     case RESULT_BOOL: type = TYPE_BOOL; break;
@@ -406,7 +361,7 @@ const struct expr *expr_power(struct module *m, const struct expr *x, int64_t po
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg)
 {
     bool changed = false;
-    for (int k = 0; k < operation[e->op].arity; k++) changed |= arg[k] != e->arg[k];
+    for (int k = 0; k < expr_operations[e->op].arity; k++) changed |= arg[k] != e->arg[k];
     if (!changed) return e;
     if (e->op == EXPR_DRAWN) return expr_drawn(m, arg[0], arg[1], arg[2], *e->draw);
     if (e->name) return expr_id(m, e->op, e->name, arg[0], arg[1], arg[2]);
@@ -603,19 +558,9 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
                                         .name = name_in(m, name)});
 }
 
-bool expr_is_of_ids(enum expr_op op)
-{
-    return op == EXPR_ID || op == EXPR_MIN_ID || op == EXPR_MAX_ID || op == EXPR_ANY_ID || op == EXPR_ELEMENT;
-}
-
-bool expr_is_looked_up(enum expr_op op)
-{
-    return expr_is_of_ids(op) || op == EXPR_DRAWN || op == EXPR_RANDOM;
-}
-
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return op == EXPR_DRAWN || op == EXPR_RANDOM || op == EXPR_START || expr_is_of_ids(op) || op == EXPR_RANGE ||
-           op == EXPR_MOD || op == EXPR_FLOORMOD || expr_is_of_bits(op) || op == EXPR_AND || op == EXPR_OR ||
-           op == EXPR_NOT || (op == EXPR_SELECT && argument == 0);
+    return expr_is_looked_up(op) || op == EXPR_START || op == EXPR_RANGE || op == EXPR_MOD || op == EXPR_FLOORMOD ||
+           expr_is_of_bits(op) || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+           (op == EXPR_SELECT && argument == 0);
 }

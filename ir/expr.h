@@ -127,25 +127,49 @@ uint32_t axes_of_sequences(const struct module *m);
 uint32_t axes_of_chunks(const struct module *m);
 /* Whether one of the axes has this size. */
 bool axes_have(const struct module *m, int rank, const int *axes, enum size_source source);
-int axes_first(uint32_t axes); /* returns the first axis of a set, or -1 if the set is empty */
-int axes_only(uint32_t axes);  /* returns the only axis of a set, or -1 if the set is empty or has several axes */
+int axes_list(uint32_t axes, int *list); /* lists the axes of a set in ascending order; returns their number */
+int axes_first(uint32_t axes);           /* returns the first axis of a set, or -1 if the set is empty */
+int axes_only(uint32_t axes); /* returns the only axis of a set, or -1 if the set is empty or has several axes */
 
 struct problem_size {
     int64_t batch, kv_heads, members, n_q, n_k;
 };
 int64_t axis_extent(const struct module *m, int axis, const struct problem_size *size);
 
-int expr_arity(enum expr_op op);
-const char *expr_name(enum expr_op op);
-/* Returns the operator sign in C, such as "+". Returns NULL if the operation has none. */
-const char *expr_infix(enum expr_op op);
-bool expr_is_of_bits(enum expr_op op); /* true for & | ^ << >> */
-bool expr_rounds(enum expr_op op);     /* true for floor, ceil, round and trunc */
-/* Returns the C function that computes the operation, such as "fabs". Returns "" if there is none. */
-const char *expr_c_function(enum expr_op op);
-/* Returns true if users may call the operation, by the name expr_c_function(op). */
-bool expr_is_for_users(enum expr_op op);
-enum expr_effort expr_effort(enum expr_op op);
+/* The row of an operation in expr.def. */
+struct expr_operation {
+    const char *name, *c, *infix;
+    bool for_users;
+    int arity, result;
+    enum expr_effort effort;
+};
+extern const struct expr_operation expr_operations[EXPR_OPS];
+/* - infix: the operator sign in C, such as "+", or NULL
+   - c_function: the C function that computes the operation, such as "fabs", or ""
+   - is_for_users: users may call the operation, by the name c_function
+   - is_of_bits: true for & | ^ << >>
+   - rounds: true for floor, ceil, round and trunc
+   - is_of_ids: the operations that expr_id makes
+   - is_looked_up: these, draws and random numbers */
+#define EXPR_BIT(op) (UINT64_C(1) << (op))
+#define EXPR_OF_IDS \
+    (EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) | EXPR_BIT(EXPR_ELEMENT))
+#define EXPR_LOOKED_UP (EXPR_OF_IDS | EXPR_BIT(EXPR_DRAWN) | EXPR_BIT(EXPR_RANDOM))
+/* clang-format off */
+#define EXPR_COLUMN(type, name, value) \
+    static inline type expr_##name(enum expr_op op) { return value; }
+EXPR_COLUMN(int, arity, expr_operations[op].arity)
+EXPR_COLUMN(const char *, name, expr_operations[op].name)
+EXPR_COLUMN(const char *, infix, *expr_operations[op].infix ? expr_operations[op].infix : NULL)
+EXPR_COLUMN(const char *, c_function, expr_operations[op].c)
+EXPR_COLUMN(bool, is_for_users, expr_operations[op].for_users)
+EXPR_COLUMN(enum expr_effort, effort, expr_operations[op].effort)
+EXPR_COLUMN(bool, is_of_bits, op >= EXPR_BIT_AND && op <= EXPR_SHIFT_RIGHT)
+EXPR_COLUMN(bool, is_of_ids, EXPR_OF_IDS >> op & 1)
+EXPR_COLUMN(bool, is_looked_up, EXPR_LOOKED_UP >> op & 1)
+EXPR_COLUMN(bool, rounds, op >= EXPR_FLOOR && op <= EXPR_WHOLE)
+#undef EXPR_COLUMN
+/* clang-format on */
 /* Returns the interned expression that equals e. Prefer the builders below. */
 const struct expr *expr_intern(struct module *m, struct expr e);
 /* Builders. They fold constants and simplify, for example x + 0 and x * 1. The simplifications hold for finite x. */
@@ -207,8 +231,6 @@ const struct expr *expr_with_args(struct module *m, const struct expr *e, const 
    - For the other operations, `row` is an EXPR_RANGE of rows. */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
-bool expr_is_of_ids(enum expr_op op);    /* true for the operations that expr_id makes */
-bool expr_is_looked_up(enum expr_op op); /* true for these, draws and random numbers */
 /* Returns the name of the first integer parameter in e for which `known` returns false. Returns NULL if there is
    none. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),

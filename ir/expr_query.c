@@ -79,17 +79,14 @@ const struct expr *expr_bind(struct module *m, const struct expr *e, const struc
 
 /* ---- what is in an expression ---- */
 
-#define OF_IDS \
-    (EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) | EXPR_BIT(EXPR_ELEMENT))
-
 bool expr_reads_ids(const struct expr *e)
 {
-    return expr_has_one(e, OF_IDS);
+    return expr_has_one(e, EXPR_OF_IDS);
 }
 
 bool expr_looks_up(const struct expr *e)
 {
-    return expr_has_one(e, OF_IDS | EXPR_BIT(EXPR_DRAWN) | EXPR_BIT(EXPR_RANDOM));
+    return expr_has_one(e, EXPR_LOOKED_UP);
 }
 
 bool expr_uses(const struct expr *e, const struct expr *part)

@@ -35,7 +35,6 @@ const struct expr *expr_replace(struct module *m, const struct expr *e, const st
 const struct expr *expr_bind(struct module *m, const struct expr *e, const struct expr *const *with);
 
 /* These questions need no walk, but expr_uses. */
-#define EXPR_BIT(op) (UINT64_C(1) << (op))
 static inline bool expr_has(const struct expr *e, enum expr_op op)
 {
     return e->ops >> op & 1;

@@ -371,6 +371,14 @@ void reader_axis_lines(struct reader *r)
     }
 }
 
+/* Reports that there is no such thing as the token, and what may be meant. */
+static void unknown(struct reader *r, const char *what, const char *const *known)
+{
+    const char *const near = nearest_word(token_copy(r, 0), known);
+    reader_error(r, "there is no %s '%.*s'%s%s%s", what, (int)r->length, r->token, near ? "; did you mean '" : "",
+                 near ? near : "", near ? "'?" : "");
+}
+
 int reader_axis(struct reader *r)
 {
     if (r->length == 0 || !name_start(*r->token)) {
@@ -381,9 +389,7 @@ int reader_axis(struct reader *r)
     if (axis < 0) {
         const char *known[MAX_AXES + 1] = {NULL};
         for (int a = 0; a < r->module->axes; a++) known[a] = r->module->axis[a].name;
-        const char *near = nearest_word(token_copy(r, 0), known);
-        reader_error(r, "there is no axis '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "",
-                     near ? near : "", near ? "'?" : "");
+        unknown(r, "axis", known);
         return 0;
     }
     reader_next(r);
@@ -473,9 +479,7 @@ static enum expr_op function(struct reader *r)
         if (*name) known[count++] = name;
     }
     known[count] = NULL;
-    const char *near = nearest_word(token_copy(r, 0), known);
-    reader_error(r, "there is no function '%.*s'%s%s%s", (int)r->length, r->token, near ? "; did you mean '" : "",
-                 near ? near : "", near ? "'?" : "");
+    unknown(r, "function", known);
     return EXPR_OPS;
 }
 

@@ -56,11 +56,21 @@ static bool next_point(struct evaluation *e, int rank, const int *axes)
     return false;
 }
 
+static struct environment environment(struct evaluation *e, const double *operand)
+{
+    return (struct environment){.operand = operand,
+                                .index = e->index,
+                                .size = e->size,
+                                .ids = &e->ids,
+                                .seed = e->module->seed,
+                                .start = e->module->query_start,
+                                .noise = operand ? e->noise : NULL};
+}
+
 /* Returns the offset of r's element at the current indices, or -1 if it is out of range. */
 static int64_t offset(struct evaluation *e, const struct ref *r)
 {
-    const struct environment env = {
-        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
+    const struct environment env = environment(e, NULL);
     const struct value *v = &e->graph->value[r->of];
     int64_t at = 0;
     for (int k = 0; k < r->rank; k++) {
@@ -89,13 +99,7 @@ static void eval_map(struct evaluation *e, int number, double *out)
 {
     const struct value *v = &e->graph->value[number];
     double operand[MAX_OPERANDS] = {0};
-    const struct environment env = {.operand = operand,
-                                    .index = e->index,
-                                    .size = e->size,
-                                    .ids = &e->ids,
-                                    .seed = e->module->seed,
-                                    .start = e->module->query_start,
-                                    .noise = e->noise};
+    const struct environment env = environment(e, operand);
     int last = v->rank ? v->axes[v->rank - 1] : -1;
     int64_t count = elements(e, v->rank, v->axes), at[MAX_OPERANDS] = {0}, step[MAX_OPERANDS] = {0};
     /* straight[k] is true if the offset of operand k grows by a constant step along the last axis. */
@@ -135,15 +139,6 @@ static void eval_map(struct evaluation *e, int number, double *out)
 
 /* ---- evaluating CONTRACT and REDUCE ---- */
 
-/* Returns the axes whose bits are set, in ascending order. */
-static int axes_of(uint32_t bits, int *axes)
-{
-    int rank = 0;
-    for (int a = 0; a < MAX_AXES; a++)
-        if (bits >> a & 1) axes[rank++] = a;
-    return rank;
-}
-
 static void row_major(const struct evaluation *e, int rank, const int *axes, int64_t *stride)
 {
     int64_t step = 1;
@@ -157,9 +152,8 @@ static void row_major(const struct evaluation *e, int rank, const int *axes, int
 static struct dense lay_out_region(struct evaluation *e, const struct expr *where)
 {
     struct dense region = {0};
-    int axes[MAX_AXES], rank = axes_of(expr_axes(where), axes);
-    const struct environment env = {
-        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
+    int axes[MAX_AXES], rank = axes_list(expr_axes(where), axes);
+    const struct environment env = environment(e, NULL);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, region.stride);
     region.data = region.owned = allocate(e, count);
@@ -185,9 +179,8 @@ static struct dense lay_out(struct evaluation *e, int number, const struct ref *
     if (plain) return operand;
     operand = (struct dense){0};
     uint32_t bits = ref_axes(r);
-    int axes[MAX_AXES], rank = axes_of(bits, axes);
-    const struct environment env = {
-        .index = e->index, .size = e->size, .ids = &e->ids, .seed = e->module->seed, .start = e->module->query_start};
+    int axes[MAX_AXES], rank = axes_list(bits, axes);
+    const struct environment env = environment(e, NULL);
     bool inside_known = user->where && !(expr_axes(user->where) & ~bits);
     int64_t count = elements(e, rank, axes);
     row_major(e, rank, axes, operand.stride);
@@ -258,7 +251,7 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     if (v->where) part[3] = lay_out_region(e, v->where);
     const struct dense *a = &part[1], *b = &part[2], *region = &part[3];
 
-    int axes[2 * MAX_AXES], rank = 0, summed[MAX_AXES], sums = axes_of(value_read_axes(v) & ~value_axes(v), summed);
+    int axes[2 * MAX_AXES], rank = 0, summed[MAX_AXES], sums = axes_list(value_read_axes(v) & ~value_axes(v), summed);
     int inner = -1;
     if (v->rank) inner = v->axes[v->rank - 1];
     if (sums && (inner < 0 || awkward(a, b, summed[sums - 1]) < awkward(a, b, inner))) inner = summed[sums - 1];

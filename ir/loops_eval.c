@@ -336,11 +336,8 @@ static struct members members_of(struct machine *e, const struct stmt *s)
 static bool drawn(struct machine *e, const struct stmt *s, const struct expr *d, int64_t x)
 {
     const struct environment env = environment(e, NULL);
-    int axes[MAX_AXES], rank = 0;
-    uint32_t bits = expr_axes(d->arg[0]) | expr_axes(d->arg[2]);
+    int axes[MAX_AXES], rank = axes_list(expr_axes(d->arg[0]) | expr_axes(d->arg[2]), axes);
     bool every = s->op != LOOPS_FOR;
-    for (int a = 0; a < e->module->axes; a++)
-        if (bits >> a & 1) axes[rank++] = a;
     bool more = first_point(e, rank, axes);
     e->index[s->axis] = x;
     for (; more; more = rank > 0 && next_point(e, rank, axes))
@@ -587,10 +584,7 @@ static void forget_ranges(struct machine *e, const struct stmt *s)
 static bool any_point(struct machine *e, const struct expr *where)
 {
     const struct environment env = environment(e, NULL);
-    int axes[MAX_AXES], rank = 0;
-    uint32_t bits = expr_axes(where);
-    for (int a = 0; a < e->module->axes; a++)
-        if (bits >> a & 1) axes[rank++] = a;
+    int axes[MAX_AXES], rank = axes_list(expr_axes(where), axes);
     if (!first_point(e, rank, axes)) return false;
     if (rank == 0) return expr_eval_int(where, &env) != 0;
     do
