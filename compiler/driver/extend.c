@@ -31,7 +31,10 @@ static bool factor_reads_array(const struct graph *g)
 bool states_join(const struct unit *p)
 {
     const struct versions *const extend = &p->kernel.of[STEP_EXTEND];
+    const int solve = graph_find_solve(p->graph);
     bool join = extend->count && p->kernel.read_back == 0 && !integer_arrays(p->graph);
+    if (solve >= 0) /* the transition of a state that sums other values does not tell how the solution depends on it */
+        join &= p->graph->value[p->graph->value[solve].operand[SOLVE_VALUES].of].op == GRAPH_INPUT;
     for (const struct version *v = NULL; versions_next(extend, &v);) join &= !factor_reads_array(v->c->graph);
     return join;
 }

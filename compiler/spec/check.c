@@ -306,6 +306,11 @@ static void check_delta(struct spec_reader *r)
     if (!delta || delta->wrong || delta->kind == YAML_NULL) return;
     if (project) clash(r, delta, "'project' removes positions, so it cannot be combined with 'delta'", "project");
     check_rows_of_delta(r, "erase", r->spec->erase);
+    check_rows_of_delta(r, "write", r->spec->write);
+    if (r->spec->write && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
+        clash(r, yaml_get(delta, "write"),
+              "'write' with softmax is not compiled yet: write 'custom: {weight: \"exp(s)\"}', or leave out 'write'",
+              "similarity");
     struct yaml *const normalize = yaml_get(r->root, "normalize");
     if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
         clash(r, normalize, "'sink' with softmax and 'delta' is not compiled yet", "delta");

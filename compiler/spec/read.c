@@ -837,6 +837,11 @@ void spec_read_sums(struct spec_reader *r)
         } else if (own->kind != YAML_NULL)
             spec_error(r, own, "'%.60s': expected a map such as {similarity: softmax}, found %s", sum->name,
                        spec_found(r, own));
+        if (spec->write && (sum->counts || sum->values)) {
+            spec_error(r, own, "'%.60s': 'write' of 'delta' adds values to those of v, so a sum cannot have other 'values'",
+                       sum->name);
+            spec_place(r, yaml_get(yaml_get(r->root, "delta"), "write"), "'write'");
+        }
         if (!normalize && !(own->kind == YAML_MAP && yaml_get(own, "normalize"))) spec_default_denominator(sum);
     }
     if (!output && node->count > 1) {

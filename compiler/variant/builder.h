@@ -22,11 +22,12 @@ struct builder {
        keys, and values have no members. */
     int queries;
     bool of_keys;
-    struct position at; /* where errors are reported in the spec */
-    bool lost;          /* build_real has reported an error */
-    int drawn;          /* the number of `random` masks so far */
-    int q, k;           /* prepared queries and keys, of which a score may be the inner product */
-    int sum[MAX_SUMS];  /* the sums that `output` names, in the order of the spec */
+    int written, removed; /* with `write` of delta: its prepared rows, which are keys, and their values. -1: none */
+    struct position at;   /* where errors are reported in the spec */
+    bool lost;            /* build_real has reported an error */
+    int drawn;            /* the number of `random` masks so far */
+    int q, k;             /* prepared queries and keys, of which a score may be the inner product */
+    int sum[MAX_SUMS];    /* the sums that `output` names, in the order of the spec */
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];
     const struct expr *region[MAX_SUMS];
@@ -146,8 +147,9 @@ int build_prepared(struct builder *x, int v, bool query, int sequence);
    x->j or another axis of keys. The axis of an array over Nq is x->i. Weights of two keys have no m. (prepare.c) */
 int build_rows(struct builder *x, const struct user_array *a, int sequence);
 
-/* Builds the delta rule and returns its solution u. k are prepared keys, and `given` are the keys before they are
-   prepared, or -1 if only prepared keys are known. Returns -1 after an error. (delta.c) */
+/* Builds the delta rule and returns the values of the sums: its solution, or v if it writes other keys. Sets x->written
+   and x->removed. k are prepared keys, and `given` are the keys before they are prepared, or -1 if only prepared keys
+   are known. Returns -1 after an error. (delta.c) */
 int build_corrected(struct builder *x, int given, int k, int v);
 
 /* Returns the conditions of the mask on keys alone. With COUNT_SHOWN, weights are 0 where they do not hold. (mask.c) */

@@ -47,20 +47,46 @@ static int rows_at(struct builder *among, const struct user_array *a, int t)
     return graph_map(among->g, 4, row, 1, &of, build_operand(among, 0));
 }
 
+/* Returns the weights of two keys, of the rows `row` and of `keys`. Returns -1 after an error. */
+static int weights_of_keys(struct builder *among, int row, int keys)
+{
+    const int w = build_weights(among, row, keys);
+    return w < 0 ? w : build_decayed(among, w);
+}
+
+/* Returns minus the sum of the weights w, with the values v, for each row. */
+static int removed(struct builder *among, int w, int v, const struct expr *region)
+{
+    const int row[] = {among->b, among->kv, among->i, among->e};
+    const struct expr *const earlier = build_op2(among, EXPR_LT, build_index_of(among, among->j),
+                                                 build_index_of(among, among->i));
+    const struct ref sum = graph_ref(among->g,
+                                     graph_contract(among->g, 4, row, graph_ref(among->g, w, NULL),
+                                                    graph_ref(among->g, v, NULL),
+                                                    region ? build_op2(among, EXPR_AND, region, earlier) : earlier),
+                                     NULL);
+    return graph_map(among->g, 4, row, 1, &sum, expr_neg(among->m, build_operand(among, 0)));
+}
+
 int build_corrected(struct builder *x, int given, int k, int v)
 {
-    const int t = module_axis(x->m, "t_key", SIZE_N_K, 0);
+    const int t = module_axis(x->m, "t_key", SIZE_N_K, 0), solution[] = {x->b, x->kv, x->j, x->e};
     struct builder among = *x;
     among.of_keys = true;
     const int row = x->spec->erase ? rows_at(&among, x->spec->erase, t) : keys_at(x, given, k, t);
+    x->written = x->spec->write ? rows_at(&among, x->spec->write, x->j) : -1;
     among.i = t;
-    int w = build_weights(&among, row, k);
-    if (w >= 0) w = build_decayed(&among, w);
     const struct expr *const region = build_region(&among);
+    int w = weights_of_keys(&among, row, k), values = v;
+    if (w >= 0 && x->written >= 0) {
+        values = removed(&among, w, v, region);
+        w = weights_of_keys(&among, row, x->written);
+    }
     if (w >= 0 && x->spec->similarity.kind == SIMILARITY_SOFTMAX) w = relative(&among, w, region);
     const int rate = w < 0 ? -1 : rates(&among);
     x->lost = among.lost;
     if (rate < 0) return -1;
-    return graph_solve(x->g, 4, (int[]){x->b, x->kv, x->j, x->e}, graph_ref(x->g, w, NULL), graph_ref(x->g, v, NULL),
-                       graph_ref(x->g, rate, NULL), region);
+    x->removed = graph_solve(x->g, 4, solution, graph_ref(x->g, w, NULL), graph_ref(x->g, values, solution),
+                             graph_ref(x->g, rate, NULL), region);
+    return x->written < 0 ? x->removed : v;
 }

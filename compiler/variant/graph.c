@@ -119,6 +119,7 @@ static struct builder begin(struct arena *arena, const struct spec *spec, enum c
     struct module *m = module_new(arena, spec->name, spec->dtype);
     struct builder builder = {.spec = spec, .counting = counting, .diagnostics = d, .m = m, .g = graph_new(m)},
                    *x = &builder;
+    x->written = -1;
     m->seed = spec->seed;
     x->b = module_axis(m, "b", SIZE_BATCH, 0);
     x->kv = module_axis(m, "g", SIZE_KV_HEADS, 0);
@@ -186,6 +187,20 @@ static void build_weights_output(struct builder *x, const struct operands *opera
     graph_output(x->g, "weights", graph_map(x->g, 5, pair, own.count, own.ref, e));
 }
 
+/* Returns the sum plus that of the keys that the delta rule writes, if it writes other keys than k. */
+static int plus_written(struct builder *x, int sum, const struct expr *region)
+{
+    const struct value v = x->g->value[sum];
+    int w = x->written < 0 ? -1 : build_weights(x, x->q, x->written);
+    if (w >= 0) w = build_decayed(x, w);
+    if (w >= 0 && x->counting == COUNT_SHOWN) w = without_hidden(x, w);
+    if (w < 0) return x->written < 0 ? sum : -1;
+    const int more = graph_contract(x->g, v.rank, v.axes, graph_ref(x->g, w, NULL), graph_ref(x->g, x->removed, NULL),
+                                    region);
+    const struct ref both[] = {graph_ref(x->g, sum, NULL), graph_ref(x->g, more, NULL)};
+    return graph_map(x->g, v.rank, v.axes, 2, both, build_add(x, build_operand(x, 0), build_operand(x, 1)));
+}
+
 /* Returns the weights w of a sum over the region. If another sum has the same weights and another region, they become
    0 outside the region, because equal values are one tile, which is masked once. */
 static int apart(struct builder *x, int w, const struct expr *region)
@@ -223,7 +238,8 @@ static int build_sum(struct builder *x, int v, bool drops)
     w = times_factor(x, w);
     drops &= x->spec->dropout > 0;
     if (drops) w = drop(x, w);
-    int sum = weighted_sum(x, w, v, region);
+    int sum = plus_written(x, weighted_sum(x, w, v, region), region);
+    if (sum < 0) return -1;
     struct operands operands = {.count = 2, .ref = {graph_ref(x->g, sum, NULL), graph_ref(x->g, total, NULL)}};
     const struct expr *denominator = build_operand(x, 1);
     x->at = (struct position){0, 0};

@@ -227,16 +227,21 @@ DELTA = {   # Each value is (rate, similarity, other keys of the spec).
         'decay': {'log': '-exp(rate[h][d]) * 0.1'}}),
 }
 # Other rows than the keys give the values that are removed.
-def erasing(rate, similarity, **more):
-    arrays = BETA | (GATES if 'decay' in more else {}) | {'x': {'shape': ['B', 'H', 'Nk', 'D']}}
-    prepare = ['l2norm', {'l2norm': {'rows': ['x']}}]
-    return rate, similarity, {'arrays': arrays, 'prepare': prepare} | more | {'delta': {'rate': rate, 'erase': 'x'}}
+def erasing(rate, similarity, rows='x', **more):
+    arrays = {name: array for name, array in (BETA | GATES).items() if name in str((rate, more))}
+    arrays |= {name: {'shape': ['B', 'H', 'Nk', 'D']} for name in rows}
+    prepare = ['l2norm', {'l2norm': {'rows': list(rows)}}]
+    delta = {'rate': rate, 'erase': 'x'} | ({'write': 'y'} if 'y' in rows else {})
+    return rate, similarity, {'arrays': arrays, 'prepare': prepare} | more | {'delta': delta}
 
 
 DELTA |= {
     'erase': erasing('beta[b][h][t]', IDENTITY), 'erase_elements': erasing('beta[b][h][t]', IDENTITY, decay={'log': 'gate[b][h][t][d]'}),
     'erase_rotated': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], normalize='sum', prepare=[
-        'l2norm', 'rope', {'rmsnorm': {'rows': ['x']}}, {'rope': {'rows': ['x']}}])}
+        'l2norm', 'rope', {'rmsnorm': {'rows': ['x']}}, {'rope': {'rows': ['x']}}]),
+    'write': erasing('beta[b][h][t]', IDENTITY, 'xy'), 'write_elements': erasing('-1', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][d]'}),
+    'write_gated': erasing('beta[b][h][t]', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][0]'}),
+    'write_elu': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], 'xy', normalize='sum')}
 SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}
 # The delta rule without a linear form, by blocked substitution. Each value is (rate, similarity, other keys of the spec).
 SUBSTITUTED = {
@@ -250,6 +255,7 @@ SUBSTITUTED = {
     'gated': ('beta[b][h][t]', {'softmax': {'scale': 4}}, SOFTMAX_DELTA | {
         'arrays': BETA | GATE, 'decay': {'log': 'gate[b][h][t]'}, 'mask': {'all': ['causal', 'document']}}),
     'erase': erasing('beta[b][h][t]', 'softmax', normalize='sum', mask={'all': ['causal', {'window': {'left': 9}}]}),
+    'write': erasing('beta[b][h][t]', IDENTITY, 'xy', mask={'all': ['causal', {'window': {'left': 9}}]}),
     'odd': ('beta[b][h][t]', {'custom': {'weight': 's * fabs(s)'}}, {
         'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}}),
     'quadratic': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {

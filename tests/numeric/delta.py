@@ -96,6 +96,19 @@ ERASE = {
     'gate': ERASED | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk']}}},
     'elements': ERASED | {'decay': {'log': 'gate[b][h][t][d]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}},
 }
+# Two keys a position: one has the value, and the other one what is removed, as in RWKV-7.
+def written(name, **more):
+    own = ERASE[name]
+    arrays = own['arrays'] | {'y': {'shape': ['B', 'H', 'Nk', 'D']}}
+    return own | {'arrays': arrays, 'prepare': [*own['prepare'], {'l2norm': {'rows': ['y']}}],
+                  'delta': own['delta'] | {'write': 'y'}} | more
+
+
+WRITE = {name: written(name) for name in ('identity', 'rope', 'elu', 'polynomial', 'block_5', 'values_are_keys', 'gate', 'elements')}
+WRITE['alone'] = written('identity', delta=BASE['delta'] | {'write': 'y'}, prepare=['l2norm', {'l2norm': {'rows': ['y']}}])
+WRITE['alone']['arrays'] = {name: shape for name, shape in WRITE['alone']['arrays'].items() if name != 'x'}
+WRITE['minus_one'] = written('elements', delta={'rate': '-1', 'erase': 'x', 'write': 'y'})
+WRITE['minus_one']['arrays'] = {name: shape for name, shape in WRITE['minus_one']['arrays'].items() if name != 'beta'}
 # Specs without a linear form. Some have weights relative to the maximum of their row, or masks that no state can
 # carry. The others ask for the quadratic form.
 SOFTMAX = {'similarity': 'softmax', 'normalize': 'sum'}
@@ -133,14 +146,18 @@ QUADRATIC |= {'gated_%s-%s' % (name, log): QUADRATIC[name] | {
 QUADRATIC |= {'erase_' + name: ERASE[name] | more for name, more in (
     ('identity', {'algorithm': 'quadratic'}), ('elements', {'algorithm': 'quadratic'}), ('rope', SOFTMAX | WINDOW),
     ('gate', SOFTMAX | {'mask': {'all': ['causal', 'document']}}))}
+QUADRATIC |= {'write_' + name: WRITE[name] | more for name, more in (
+    ('identity', {'algorithm': 'quadratic'}), ('elements', WINDOW), ('rope', {'mask': {'all': ['causal', 'document']}}))}
 # These specs are decoded. The others have masks that show later keys, or repeat what these test.
 APPENDING = ['softmax_rope', 'softmax_window', 'softmax_documents', 'softmax_parity', 'softmax_keys', 'gated_softmax-gate',
-             'gated_odd-elements', 'quadratic_strict', 'erase_rope', 'erase_elements']
+             'gated_odd-elements', 'quadratic_strict', 'erase_rope', 'erase_elements',
+             'write_identity', 'write_elements']
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
     ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
 GROWING |= {'erase_' + name: ERASE[name] for name in ('identity', 'rope', 'block_5', 'elements')}
+GROWING |= {'write_' + name: WRITE[name] for name in ('identity', 'elu', 'block_5', 'minus_one')}
 UNDERFLOW = 2.0 ** -120   # f32 has no smaller numbers of full precision, times the largest input
 # Each shape is (batch, heads, n_q, n_k).
 SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]
@@ -281,10 +298,11 @@ def main():
         spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'bf16', 'f32', 'f16')[n % 5]} | BASE | more
         suite.case('gated/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
         if n % (6 if WHOLE else 12) == 0: suite.case('check/gated_' + name, checked, suite, spec)
-    for n, (name, more) in enumerate(ERASE.items()):
-        spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'f32', 'bf16')[n % 4]} | BASE | more
-        suite.case('erase/%s-%s' % (name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
-        if n % (2 if WHOLE else 5) == 0: suite.case('check/erase_' + name, checked, suite, spec)
+    for kind, specs in ('erase', ERASE), ('write', WRITE):
+        for n, (name, more) in enumerate(specs.items()):
+            spec = {'name': 'delta', 'dtype': ('f32', 'f64', 'f32', 'bf16', 'f16')[n % 5]} | BASE | more
+            suite.case('%s/%s-%s' % (kind, name, spec['dtype']), forward, suite, spec, targets[n % len(targets)], n)
+            if n % (2 if WHOLE else 5) == 0: suite.case('check/%s_%s' % (kind, name), checked, suite, spec)
     for n, (name, more) in enumerate(QUADRATIC.items()):
         dtype = ('f32', 'bf16', 'f32' if 'gated' in name else 'f64', 'f32', 'f16')[n % 5]
         spec = {'name': 'delta', 'dtype': dtype} | BASE | more

@@ -56,8 +56,8 @@ DRAWS = 6      # the maximum number of specs drawn for one case
 def without_delta(spec):
     """Removes the delta rule, and the rows that it erases."""
     del spec['delta']
-    spec.get('arrays', {}).pop('rows', None)
-    if 'prepare' in spec: spec['prepare'] = [step for step in spec['prepare'] if "'rows': [" not in str(step)]
+    for name in 'rows_erase', 'rows_write': spec.get('arrays', {}).pop(name, None)
+    if 'prepare' in spec: spec['prepare'] = [step for step in spec['prepare'] if "'rows_" not in str(step)]
 
 
 # Each row is a message with which attnc may refuse a spec, and a function that removes the cause. If the function is

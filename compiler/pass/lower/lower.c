@@ -80,6 +80,8 @@ static void find_direction(struct lowering *x, const struct value *v)
 static bool classify(struct lowering *x)
 {
     const struct graph *g = x->g;
+    int along, rows = -1; /* rows: the axis of the equations of a SOLVE */
+    if (x->solve >= 0) graph_solve_axes(x->m, &g->value[x->solve], &along, &rows);
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
         const int online = g->value[v].online;
@@ -108,14 +110,16 @@ static bool classify(struct lowering *x)
             own->over_outer |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
             own->closed |= used->over_outer || used->closed;
         }
-        if (sums && !streams && !value_has_axis(value, x->lane) && lower_has_stream(x, value)) {
+        if (sums && !streams && !value_has_axis(value, x->lane) && !value_has_axis(value, rows) &&
+            lower_has_stream(x, value)) {
             own->stage = STATE;
             continue;
         }
         for (int k = 0; k < value->operands; k++) {
             int u = value->operand[k].of;
             struct lowered_value *used = &x->lowered[u];
-            const bool again = used->stage == AGAIN || (used->stage == AFTER && streams && !used->running);
+            const bool again = value->op != GRAPH_SOLVE &&
+                               (used->stage == AGAIN || (used->stage == AFTER && streams && !used->running));
             if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;
             else if (again) {
@@ -125,7 +129,7 @@ static bool classify(struct lowering *x)
             }
             /* u is an array that is read along another axis than the stream */
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
-                                   !has_outer(x, &g->value[u]);
+                                   !(ref_axes(&value->operand[k]) & x->outer);
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
@@ -253,6 +257,17 @@ static void states_by_elements(struct lowering *x)
     x->by_elements = x->whole_chunk = true;
 }
 
+/* Whether the values of a SOLVE need a carried state, such as that of keys whose values it does not correct. */
+static bool values_need_state(const struct graph *g, int solve)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), found = false;
+    graph_mark(g, g->value[solve].operand[SOLVE_VALUES].of, needed);
+    for (int v = 0; v < g->values; v++)
+        found |= needed[v] && g->value[v].op == GRAPH_CONTRACT &&
+                 (value_axes(&g->value[v]) & axes_of_chunks(g->module));
+    return found;
+}
+
 /* Appends the loops for a graph whose outputs share loops. */
 static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
@@ -274,7 +289,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
     const bool forward = x->solve >= 0 && forward_by_chunks(x),
-               by_chunks = (g->by_chunks || forward) && (g->outputs > 1 || x->output != x->solve);
+               by_chunks = (g->by_chunks || forward) &&
+                           (g->outputs > 1 || x->output != x->solve || values_need_state(g, x->solve));
     x->by_elements = by_chunks && forward && elements_of_pairs(g) >= 0;
     if (!by_chunks && !classify(x)) return;
     terms_by_elements(x);

@@ -36,8 +36,6 @@ static const char *reason(const struct lowering *x)
     if (!x->prefix || !x->last || solve->operands <= SOLVE_FEATURES || state_of_solution(x) < 0)
         return "'delta' is compiled only in the linear form";
     if (x->slices >= 0 || x->outer || x->rows >= 0) return "'delta' is not compiled yet for these loops";
-    if (x->g->value[solve->operand[SOLVE_VALUES].of].op != GRAPH_INPUT)
-        return "'delta' with computed values is not compiled yet";
     for (int v = 0; v < x->g->values; v++)
         if (x->g->value[v].online >= 0) return "'delta' with sums relative to a maximum is not compiled yet";
     return NULL;
@@ -140,6 +138,7 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     x->lowered[x->solve].array = lower_system(x, lower_rest(x, rows, lanes, lower_earlier(x, state, rows)));
     if (program_has_transitions(&x->c->program)) x->lowered[x->solve].transition = lower_transitions(x, rows);
     name_chunk_of_rows(x, *before);
+    name_chunk_of_rows(x, *inside);
     name_chunk(x, *before, true);
     name_chunk(x, *inside, true);
     *x->before = *inside;

@@ -148,7 +148,7 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     struct stmt **const inside = lower_new_list(x), **const of_tile = lower_new_list(x);
     x->before = &tiles->body;
     x->inside = inside;
-    x->end = lower_new_list(x);
+    struct stmt **const end = x->end = lower_new_list(x);
     s->sum = lower_new_tile(x, "earlier", 2, s->axes);
     lower_set_constant(x, &x->before, s->sum, 0);
     s->compensation = lower_new_compensation(x, true, s->sum, &x->before);
@@ -157,9 +157,12 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     const int maximum = maximum_of(x, s->solve->operand[SOLVE_WEIGHTS].of);
     if (maximum >= 0) s->rescale = x->lowered[maximum].rescale;
     rescale(x, s);
+    lower_operand(x, SOLVE_VALUES, done);
     *of_tile = stmts_copy(x->l, *inside, NULL);
     add_earlier(x, s);
     x->inside = of_tile;
+    while (*x->inside) x->inside = &(*x->inside)->next;
+    *x->inside = *end; /* values that are computed from sums over all earlier keys */
     while (*x->inside) x->inside = &(*x->inside)->next;
     lower_operand(x, SOLVE_RATE, done);
     solve_tile(x, s);

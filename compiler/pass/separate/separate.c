@@ -350,9 +350,10 @@ static void set_outer(struct separation *x, const struct value *sum)
 
 /* Adds to the SOLVE of the graph the features of its rows as queries. Returns false after separate_none if the weights
    of two keys do not have the features that the states sum. */
-static bool correct(struct separation *x, const struct plan *plan, int feature_axis)
+static bool correct(struct separation *x, const struct plan *plan)
 {
     struct separation own = *x;
+    const int feature_axis = module_find_axis(x->m, "f");
     int solve = graph_find_solve(x->g), along;
     if (solve < 0) return true;
     graph_solve_axes(x->m, &x->g->value[solve], &along, &own.lane);
@@ -400,8 +401,11 @@ static bool has_room(struct separation *x, const struct plan *plan, int feature_
 static void rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
-    int feature_axis = module_axis(m, "f", SIZE_CONSTANT, plan->features->features);
-    int chunk_axis = x->chunk_axis = plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk) : -1;
+    const bool first = !x->c->separated.features; /* all weights have the same axes of features and chunks */
+    int feature_axis = first ? module_axis(m, "f", SIZE_CONSTANT, plan->features->features) : module_find_axis(m, "f");
+    int chunk_axis = x->chunk_axis = !first       ? x->chunk_axis
+                                     : plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk)
+                                                  : -1;
     const struct expr *number = NULL;
     if (plan->last) {
         number = set_chunk_ends(x, plan);
@@ -458,7 +462,6 @@ static void rewrite(struct separation *x, struct plan *plan)
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }
-    if (!correct(x, plan, feature_axis)) x->c->separated.features = 0;
 }
 
 /* Whether a weight has a random factor. Then nothing is separated, because loops visit all pairs anyway. */
@@ -478,27 +481,31 @@ void pass_separate(struct compilation *c)
     x->lane = roles.lane;
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
-    const bool solves = graph_find_solve(c->graph) >= 0;
+    const int solve = graph_find_solve(c->graph);
+    const bool solves = solve >= 0;
+    int along, rows = -1;
+    if (solves) graph_solve_axes(x->m, &c->graph->value[solve], &along, &rows);
     const bool draws = draws_pairs(c->graph), tangent = c->spec->emit & EMIT_JVP;
     if (draws) separate_none(x, "it draws a random number for each pair");
     if (tangent) separate_none(x, "the linear form of a tangent is not compiled yet");
     read_at_chunks(x);
-    for (int v = 0; v < c->graph->values && !draws && !tangent; v++) {
+    struct graph *const before = solves ? graph_copy(c->graph) : NULL;
+    struct plan plan = {0}, done = {0};
+    bool failed = false;
+    for (int v = 0; v < c->graph->values && !draws && !tangent && !failed; v++) {
         const struct value *value = &c->graph->value[v];
-        bool pair = false, query = false;
-        for (int k = 0; k < value->rank; k++) {
-            pair |= value->axes[k] == x->stream;
-            query |= value->axes[k] == x->lane;
-        }
-        if (!pair || !query) continue;
+        x->lane = value_has_axis(value, roles.lane) ? roles.lane : rows;
+        if (!value_has_axis(value, x->stream) || x->lane < 0 || !value_has_axis(value, x->lane)) continue;
         if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
             v += graph_map_summed(c->graph, v); /* makes a map, which simplify removes if it is unused */
         value = &c->graph->value[v];
         if (value->op != GRAPH_MAP) continue;
-        struct plan plan;
         x->weight = v;
         x->value = value;
-        if (!make_plan(x, &plan)) continue;
+        if (!make_plan(x, &plan)) {
+            failed = solves && plan.users; /* one state sums the keys of all weights */
+            continue;
+        }
         /* a state with more than MAX_CHOSEN features does not fit the caches, so the user must request it */
         if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
             separate_none(
@@ -509,14 +516,25 @@ void pass_separate(struct compilation *c)
                     (long long)plan.features->features));
             return;
         }
-        struct graph *const before = solves ? graph_copy(c->graph) : NULL;
+        failed = done.features && done.features->features != plan.features->features;
+        if (failed) break;
         rewrite(x, &plan);
-        graph_sweep(c->graph);
-        if (c->separated.features) return;
-        if (before)
-            c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
-        break;
+        done = plan;
+        v = x->weight;
+        failed = !c->separated.features;
+        if (!solves) break;
     }
+    x->lane = roles.lane;
+    if (done.features && !failed) failed = !correct(x, &done);
+    if (done.features && !failed) {
+        graph_sweep(c->graph);
+        return;
+    }
+    if (before)
+        c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
+    else
+        graph_sweep(c->graph);
+    c->separated.features = 0;
     if (!c->reason) c->reason = "no weight of a query and a key is only summed over keys";
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);

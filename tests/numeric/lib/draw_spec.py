@@ -361,17 +361,20 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
-def erase(spec):
-    """Lets some delta rules erase other rows than the keys. The random numbers depend only on the spec, as in decay()."""
+def rows_of_delta(spec):
+    """Lets some delta rules erase or write other rows than the keys. The random numbers depend only on the spec, as in
+    decay()."""
     rng = random.Random('erase %s' % spec)
-    if 'delta' not in spec or rng.random() < 0.5: return
-    spec['arrays'] = spec.get('arrays', {}) | {'rows': {'shape': ['B', rng.choice(['H', 'G']), 'Nk', 'D']}}
-    steps = [{'l2norm': {'rows': ['rows']}}]
-    if rng.random() < 0.3: steps.insert(0, {rng.choice(['rmsnorm', 'layernorm']): {'rows': ['rows']}})
-    if rng.random() < 0.3 and spec['shape']['head_dim'] % 2 == 0: steps.append({'rope': {'rows': ['rows']}})
-    if rng.random() < 0.3: steps.append({'scale': {'by': rng.choice([0.5, -1]), 'rows': ['rows']}})
+    if 'delta' not in spec or rng.random() < 0.4: return
+    keys = ['erase', 'write'] if "'softmax'" not in str(spec['similarity']) else ['erase']
+    keys = [key for key in keys if rng.random() < 0.7] or keys[:1]
+    spec['arrays'] = spec.get('arrays', {}) | {'rows_%s' % key: {'shape': ['B', rng.choice(['H', 'G']), 'Nk', 'D']} for key in keys}
+    steps = [{'l2norm': {'rows': ['rows_%s' % key for key in keys]}}]
+    if rng.random() < 0.3: steps.insert(0, {rng.choice(['rmsnorm', 'layernorm']): {'rows': ['rows_' + keys[0]]}})
+    if rng.random() < 0.3 and spec['shape']['head_dim'] % 2 == 0: steps.append({'rope': {'rows': ['rows_' + keys[-1]]}})
+    if rng.random() < 0.3: steps.append({'scale': {'by': rng.choice([0.5, -1]), 'rows': ['rows_' + keys[0]]}})
     spec['prepare'] = [*spec.get('prepare', []), *steps] if rng.random() < 0.5 else [*steps, *spec.get('prepare', [])]
-    spec['delta']['erase'] = 'rows'
+    spec['delta'] |= {key: 'rows_' + key for key in keys}
 
 
 SEVERAL = 0.15   # the part of the specs that have scores or several sums
@@ -497,7 +500,7 @@ def draw_spec(rng, numbers):
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     slopes(spec)
     if numbers: limits(spec), decay(spec)
-    erase(spec)
+    rows_of_delta(spec)
     own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
     if numbers and 'project' not in spec and 'delta' not in spec and own.random() < SEVERAL: several(own, spec)
     truncated(spec)
