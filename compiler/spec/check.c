@@ -201,7 +201,7 @@ static void check_arrays(struct spec_reader *r)
     }
 }
 
-void spec_check_similarity(struct spec_reader *r, struct yaml *similarity)
+static void check_similarity(struct spec_reader *r, struct yaml *similarity)
 {
     struct yaml *options = choice_options(similarity);
     if (is_choice(similarity, "polysketch")) {
@@ -348,15 +348,6 @@ static void check_names_of_kernel(struct spec_reader *r)
     spec_note(r, node ? node : &nowhere, "for example, set 'name: attention'");
 }
 
-void spec_default_denominator(struct spec *sum)
-{
-    const enum similarity_kind kind = sum->similarity.kind;
-    sum->normalize = NORMALIZE_SUM;
-    if (kind != SIMILARITY_POLYNOMIAL && kind != SIMILARITY_POLYSKETCH) return;
-    sum->normalize = NORMALIZE_SUM_PLUS;
-    sum->sum_plus = 1;
-}
-
 void spec_check(struct spec_reader *r, const char *file)
 {
     struct spec *spec = r->spec;
@@ -367,12 +358,14 @@ void spec_check(struct spec_reader *r, const char *file)
     check_values(r);
     check_storage(r);
     check_arrays(r);
-    spec_check_similarity(r, yaml_get(r->root, "similarity"));
+    check_similarity(r, yaml_get(r->root, "similarity"));
+    struct yaml *const sums = yaml_get(r->root, "sums");
+    for (int k = 0; sums && sums->kind == YAML_MAP && k < sums->count; k++)
+        check_similarity(r, yaml_get(sums->item[k], "similarity"));
     check_project(r);
     check_dropout(r);
     check_delta(r);
     check_jvp(r);
-    spec_check_array_names(r);
     if (!spec->description) spec->description = "";
     if (!spec->value_dim) spec->value_dim = spec->head_dim;
     if (!spec->emit) spec->emit = EMIT_FORWARD;

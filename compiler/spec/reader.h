@@ -43,11 +43,9 @@ const char *spec_found(struct spec_reader *r, const struct yaml *node);
 void spec_override(struct spec_reader *r, const char *override);
 /* Reads the tree into r->spec, guided by the rows of spec.def. (read.c) */
 void spec_read_tree(struct spec_reader *r);
-/* Reads `sums:` after the other keys, because a sum is a copy of the spec. (read.c) */
+/* Reads `sums:` after the other keys, because a sum is a copy of the spec. (sums.c) */
 void spec_read_sums(struct spec_reader *r);
-/* Checks conditions on several options of `similarity`. (check.c) */
-void spec_check_similarity(struct spec_reader *r, struct yaml *similarity);
-/* Sets the denominator that a sum has if neither it nor the spec names one. (check.c) */
+/* Sets the denominator that a sum has if neither it nor the spec names one. (sums.c) */
 void spec_default_denominator(struct spec *sum);
 /* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
    name `owner`. (read.c) */

@@ -18,8 +18,11 @@ const struct spec *spec_read(struct arena *arena, const char *file, const char *
         for (int i = 0; i < overrides; i++) spec_override(&r, override[i]);
     if (r.root->kind == YAML_MAP) spec_read_arrays(&r);
     spec_read_tree(&r);
-    if (r.root->kind == YAML_MAP) spec_check(&r, file);
-    if (r.root->kind == YAML_MAP) spec_read_sums(&r);
+    if (r.root->kind == YAML_MAP) {
+        spec_check(&r, file);
+        spec_check_array_names(&r);
+        spec_read_sums(&r);
+    }
     return diagnostics_errors(d) == before ? r.spec : NULL;
 }
 

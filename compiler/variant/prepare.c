@@ -85,7 +85,8 @@ static int rope(struct builder *x, const struct prepare *step, int v, const stru
     struct value like = x->g->value[v];
     const int last = like.axes[like.rank - 1];
     const int64_t all = x->m->axis[last].extent, dims = step->dims ? step->dims : all, half = dims / 2;
-    const int t = build_axis(x, dims == all ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
+    const bool whole = dims == all && all == x->spec->head_dim;
+    const int t = build_axis(x, whole ? "t" : arena_printf(x->m->arena, "t%lld", (long long)half), half);
     const struct angle angle = angle_of(x, step, position, sequence, t);
     const bool batch = is_of_batch(x, &angle);
     const int axes[] = {x->b, sequence, t}, *const own = axes + !batch, rank = 2 + batch;

@@ -407,7 +407,7 @@ def several(rng, spec):
         if rng.random() < 0.4: spec['similarity'] = rng.choice(weights[-4:])
     decodes = 'decode' in spec.get('emit', [])
     masks = ['causal', {'window': {'left': 5}}, {'all': ['causal', {'block_window': {'block': 8, 'left': 1}}]}]
-    if not decodes: masks += ['none', {'window': {'left': 3, 'right': 4}}]
+    if not decodes and 'decay' not in spec: masks += ['none', {'window': {'left': 3, 'right': 4}}]
     values = ['v', 'v', 1]
     if rng.random() < 0.3:
         spec.setdefault('arrays', {})['v2'] = {'shape': ['B', pick(rng, 'G', 'H'), 'Nk', 'E']}
