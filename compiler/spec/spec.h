@@ -204,7 +204,7 @@ const struct spec *spec_with_outputs(struct arena *arena, const struct spec *spe
 const struct spec *spec_with_schedule(struct arena *arena, const struct spec *spec, const struct schedule *schedule,
                                       int schedules);
 
-/* Return the types of keys and of values in memory. (spec.c) */
+/* Return the types of keys and of values in memory. (questions.c) */
 enum dtype spec_type_of_keys(const struct spec *spec);
 enum dtype spec_type_of_values(const struct spec *spec);
 /* Returns whether keys or values have another type than q and out. */
@@ -223,12 +223,13 @@ enum {
 };
 /* Returns why an array cannot have the name, or NULL. (arrays.c) */
 const char *spec_array_fault(struct arena *arena, const char *name);
-/* Returns the number in spec->arrays of the array with this name, or -1. (spec.c) */
+/* Returns the number in spec->arrays of the array with this name, or -1. (questions.c) */
 int spec_array(const struct spec *spec, const char *name);
-/* Whether the name is that of a tangent of q, k, v or an array. (spec.c) */
+/* Whether the name is that of a tangent of q, k, v or an array. (questions.c) */
 bool spec_has_tangent(const struct spec *spec, const char *name);
 
-/* Calls `visit` for each expression of a spec, also those of its sums, with the key that has the expression. (spec.c)
+/* Calls `visit` for each expression of a spec, also those of its sums, with the key that has the expression.
+ * (questions.c)
  */
 void spec_expressions(const struct spec *spec,
                       void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
@@ -262,15 +263,15 @@ int64_t mask_open_keys(const struct mask *mask);
 int64_t mask_open_beside(const struct mask *mask);
 int64_t mask_end_of_keys(const struct mask *mask);
 /* Whether parts of a sequence pass sums over earlier keys on. If each query sees all of them, they pass a state on
-   instead, which cannot be made with `storage`. (spec.c) */
+   instead, which cannot be made with `storage`. (questions.c) */
 bool spec_sums_earlier_keys(const struct spec *spec);
-/* Whether weights of any sum may have finite features, so that there may be a linear form. (spec.c) */
+/* Whether weights of any sum may have finite features, so that there may be a linear form. (questions.c) */
 bool spec_may_be_linear(const struct spec *spec);
-/* Whether a denominator has a constant or a sink. (spec.c) */
+/* Whether a denominator has a constant or a sink. (questions.c) */
 bool spec_has_constant(const struct spec *spec);
 
 /* The kind of statistics that forward returns (enum attn_statistics of attnrt.h). spec_has_logarithms returns
-   whether they are logarithms. (spec.c) */
+   whether they are logarithms. (questions.c) */
 enum statistics_kind { STATISTICS_ABSENT, STATISTICS_LOGARITHMS, STATISTICS_DENOMINATORS, STATISTICS_UNDIVIDED };
 enum statistics_kind spec_statistics(const struct spec *spec);
 bool spec_has_logarithms(const struct spec *spec);

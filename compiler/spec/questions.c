@@ -1,0 +1,98 @@
+/* Questions about a spec. */
+#include "spec.h"
+#include "../support/support.h"
+
+#include <string.h>
+
+enum dtype spec_type_of_keys(const struct spec *spec)
+{
+    return spec->k_storage ? spec->k_storage : spec->dtype;
+}
+
+enum dtype spec_type_of_values(const struct spec *spec)
+{
+    const enum dtype storage = spec->values_are_keys ? spec->k_storage : spec->v_storage;
+    return storage ? storage : spec->dtype;
+}
+
+bool spec_has_storage(const struct spec *spec)
+{
+    return spec->k_storage || spec->v_storage;
+}
+
+int spec_array(const struct spec *spec, const char *name)
+{
+    for (int k = 0; k < spec->arrays.count; k++)
+        if (strcmp(spec->arrays.array[k].name, name) == 0) return k;
+    return -1;
+}
+
+bool spec_has_tangent(const struct spec *spec, const char *name)
+{
+    const size_t length = strlen(name) - (name_is_tangent(name) ? strlen(TANGENT) : 0);
+    bool inputs = length == 1 && strchr("qkv", name[0]);
+    for (int k = 0; k < spec->arrays.count; k++)
+        inputs |= strlen(spec->arrays.array[k].name) == length && memcmp(spec->arrays.array[k].name, name, length) == 0;
+    return name_is_tangent(name) && inputs;
+}
+
+int64_t spec_pair_bytes(const struct spec *spec)
+{
+    return dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +
+           (spec->values_are_keys ? 0 : dtype_row_bytes(spec_type_of_values(spec), spec->value_dim));
+}
+
+bool spec_sums_earlier_keys(const struct spec *spec)
+{
+    return mask_shows_earlier_keys(spec->mask) || (spec_has_storage(spec) && mask_shows_all_earlier_keys(spec->mask));
+}
+
+static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
+                             void *user)
+{
+    if (m->kind == MASK_EXPR) visit(user, "expr", m->expr);
+    for (int k = 0; k < m->parts; k++) mask_expressions(m->part[k], visit, user);
+}
+
+void spec_expressions(const struct spec *spec,
+                      void (*visit)(void *user, const char *key, const struct expression *expression), void *user)
+{
+    if (spec->graph) return; /* its rate has no text */
+    for (int k = 0; k < spec->prepares; k++)
+        if (spec->prepare[k].angle) visit(user, "angle", spec->prepare[k].angle);
+    for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) {
+        const struct spec *const sum = spec->sums ? spec->sum[k] : spec;
+        if (sum->similarity.modify) visit(user, "modify", sum->similarity.modify);
+        if (sum->similarity.weight) visit(user, "weight", sum->similarity.weight);
+        if (sum->factor) visit(user, "factor", sum->factor);
+        mask_expressions(sum->mask, visit, user);
+        if (sum->sink) visit(user, "sink", sum->sink);
+    }
+    if (spec->output) visit(user, "output", spec->output);
+    if (spec->decay) visit(user, "log", spec->decay);
+    if (spec->rate) visit(user, "rate", spec->rate);
+}
+
+bool spec_has_logarithms(const struct spec *spec)
+{
+    return spec->similarity.kind == SIMILARITY_SOFTMAX;
+}
+
+bool spec_may_be_linear(const struct spec *spec)
+{
+    bool may = false;
+    for (int k = 0; k < spec->sums; k++) may |= spec_may_be_linear(spec->sum[k]);
+    return spec->sums ? may : spec->similarity.kind != SIMILARITY_SOFTMAX && spec->algorithm != ALGORITHM_QUADRATIC;
+}
+
+bool spec_has_constant(const struct spec *spec)
+{
+    return spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
+}
+
+enum statistics_kind spec_statistics(const struct spec *spec)
+{
+    if (!(spec->emit & EMIT_STATISTICS)) return STATISTICS_ABSENT;
+    if (spec->normalize == NORMALIZE_NONE) return STATISTICS_UNDIVIDED;
+    return spec_has_logarithms(spec) ? STATISTICS_LOGARITHMS : STATISTICS_DENOMINATORS;
+}
