@@ -12,14 +12,14 @@
    guard's number changes when a type changes. */
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 21
+#define ATTNRT_TYPES 22
 #include <stddef.h>
 #include <stdint.h>
 
 #include "attnrt/problem.h"
 #include "attnrt/description.h"
 
-#elif ATTNRT_TYPES != 21
+#elif ATTNRT_TYPES != 22
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

@@ -1,5 +1,6 @@
 /* Prints the table of programs of each target, for runtime/call/program.c, which chooses one. */
 #include "tables.h"
+#include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 #include "../target/target.h"
 
@@ -95,6 +96,75 @@ static void begin_row(const struct place *at, struct text *out)
     if (at->of_terms) text_add(out, ", .of_terms = 1");
 }
 
+/* Returns the last kept tile of the loops that is a matrix and no compensation, or the solution of 'delta' if `solved`.
+   Sets *count to their number. */
+static const struct array *kept_matrix(const struct loops *l, bool solved, int *count)
+{
+    const struct array *found = NULL;
+    *count = 0;
+    for (int a = 0; a < l->arrays; a++) {
+        const struct array *const array = &l->array[a];
+        bool compensates = false;
+        const struct stmt *s;
+        for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));)
+            for (int k = 0; k < s->assigns; k++) compensates |= s->assign[k].compensation == a + 1;
+        if ((array->kept || array->solved) && array->solved == solved && !compensates) found = array, ++*count;
+    }
+    return found;
+}
+
+/* Returns whether a state decays by prefix sums alone, so that tokens without a decay leave it as it is. */
+static bool decays_by_sums(const struct graph *g)
+{
+    bool by_sums = true;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        const struct expr *zeros[MAX_OPERANDS];
+        for (int k = 0; k < value->operands && value->keep; k++) {
+            zeros[k] = expr_real(g->module, 0);
+            by_sums &= k < graph_summed(value) ||
+                       prefix_array_find(g->value[value->operand[k].of].name ? g->value[value->operand[k].of].name
+                                                                             : "") != PREFIX_ARRAYS;
+        }
+        if (value->keep) by_sums &= expr_is_real(expr_bind(g->module, value->keep, zeros), 1);
+    }
+    return by_sums;
+}
+
+/* Returns the distance between neighbours along axis k of a tile, in elements. */
+static long long tile_stride(const struct array *a, int k)
+{
+    long long stride = 1;
+    for (int n = k + 1; n < a->rank; n++) stride *= a->extent[n] + (n + 1 == a->rank ? a->gap : 0);
+    return stride;
+}
+
+/* Prints the member `matrix` if the sums of a head are one matrix, whose rows are features. */
+static void matrix(const struct compilation *c, struct text *out)
+{
+    int matrices, solutions;
+    const struct loops *const l = c->loops;
+    const struct array *const sums = kept_matrix(l, false, &matrices), *const solution = kept_matrix(l, true,
+                                                                                                     &solutions);
+    const int e = module_find_axis(l->module, "e");
+    if (!program_keeps_state(&c->program) || program_has_transitions(&c->program) || matrices != 1 || sums->rank != 2 ||
+        solutions > 1 || (solution && solution->rank != 2) || c->spec->values_are_keys || spec_has_storage(c->spec) ||
+        !decays_by_sums(c->graph))
+        return;
+    const int column = sums->axes[1] == e, of_solution = solution ? solution->axes[1] == e : 0;
+    const struct axis *const features = &l->module->axis[sums->axes[1 - column]];
+    if (sums->axes[column] != e || features->source != SIZE_CONSTANT || sums->extent[1 - column] != features->extent ||
+        (solution && solution->axes[of_solution] != e))
+        return;
+    text_add(out, ",\n     .matrix = {.at = %lld, .features = %lld, .row = %lld, .column = %lld",
+             (long long)sums->offset, (long long)features->extent, tile_stride(sums, 1 - column),
+             tile_stride(sums, column));
+    if (solution)
+        text_add(out, ", .solution = %lld, .solution_row = %lld, .solution_column = %lld", (long long)solution->offset,
+                 tile_stride(solution, 1 - of_solution), tile_stride(solution, of_solution));
+    text_add(out, "}");
+}
+
 static void row(const struct emitted_file *e, const struct table_arrays *all, const struct place *at,
                 const struct compilation *c, struct text *out)
 {
@@ -125,6 +195,7 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     if (c->program.few && emit_param_of_ids(e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     outer(e->p, c, out);
+    if (l->kept && e->p->read_back == 0) matrix(c, out);
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (main && at->v->fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(at->v->fold, emit_form(at->v->fold)),

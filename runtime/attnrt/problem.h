@@ -29,7 +29,8 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
-    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge, or a
+                             state is no array (NAME_state_set) */
     ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
     ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
     ATTN_EPAGES = -18,    /* one of these:

@@ -157,7 +157,8 @@ ATTN_API int attn_call_take_params(struct call *call)
     if (kernel->params == 0) return 0;
     if (!call->params) return ATTN_EPARAM;
     for (int k = 0; k < kernel->params; k++)
-        if (!pointer_in(call->params, kernel->param[k].offset)) return ATTN_EPARAM;
+        if (!pointer_in(call->params, kernel->param[k].offset) && !(call->only_sums && kernel->param[k].rows))
+            return ATTN_EPARAM;
     const void *const given = kernel->strided ? pointer_in(call->params, kernel->strides) : NULL;
     for (int k = 0, left = kernel->params; left > 0; k++) {
         const struct array *const a = &kernel->array[k];

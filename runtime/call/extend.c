@@ -38,6 +38,7 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
     m.common = bytes_plus(m.sums, bytes_times(m.of_sums, p->batch));
     m.prepared = bytes_plus(m.common, attn_state_common_bytes(kernel, p));
     m.threads = bytes_plus(m.prepared, attn_state_prepared_bytes(kernel, p));
+    if (extends->matrix.features) m.threads = bytes_plus(m.threads, whole_lines(extends->kept)); /* NAME_state_get */
     return m;
 }
 

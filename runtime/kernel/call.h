@@ -144,6 +144,14 @@ enum program_role {
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
 enum program_form { FORM_MANY, FORM_FEW, FORM_HEADS };
 
+/* The sums of a head, if they are one matrix: element (f, e) is `row` * f + `column` * e numbers after `at`. features:
+   the number of f, or 0 if they are no such matrix. The other members are the place of the solution of 'delta' for the
+   rows of a chunk. solution_row is 0 without 'delta'. */
+struct matrix_of_sums {
+    int64_t features, row, column, solution_row, solution_column;
+    size_t at, solution;
+};
+
 struct program {
     enum program_role role;
     enum program_form form;
@@ -190,6 +198,7 @@ struct program {
     void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
+    struct matrix_of_sums matrix;
     int64_t chunk;                                               /* keys that are added to a state at a time */
     size_t kept;                                                 /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
@@ -383,6 +392,11 @@ ATTN_API int attn_call_state_keep(const struct kernel *kernel, const struct attn
                                   int64_t sequence, const int64_t *path, int64_t count);
 ATTN_API int attn_call_state_fold(const struct kernel *kernel, const struct attn_problem *problem, void *left,
                                   const void *right);
+ATTN_API size_t attn_call_state_sums(const struct kernel *kernel, const struct attn_problem *problem);
+ATTN_API int attn_call_state_set(const struct kernel *kernel, const struct attn_problem *problem, void *state,
+                                 const void *sums);
+ATTN_API int attn_call_state_get(const struct kernel *kernel, const struct attn_problem *problem, const void *params,
+                                 void *state, void *sums, void *workspace);
 ATTN_API int attn_call_state_part(const struct kernel *kernel, const struct attn_problem *problem, void *state,
                                   int64_t sequence, int64_t first_kv_head, const struct attn_problem *part_problem,
                                   void *part, int back);

@@ -234,6 +234,34 @@ def weights_are_returned(folder):
 
 
 @case
+def states_are_arrays(folder):
+    made = attnc.kernel({'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none',
+                         'prepare': ['l2norm'], 'arrays': {'gate': {'shape': ['B', 'H', 'Nk']}, 'beta': {'shape': ['B', 'H', 'Nk']}},
+                         'decay': {'log': '-fabs(gate[b][h][t])'}, 'delta': {'rate': 'beta[b][h][t]'}, 'shape': {'head_dim': 8}})
+    q, k, v = (np.random.default_rng(n).standard_normal((2, 3, 50, 8), dtype='float32') for n in range(3))
+    rows = {name: np.random.default_rng(n).random((2, 3, 50), dtype='float32') for n, name in enumerate(('gate', 'beta'))}
+    whole, part = made(q, k, v, **rows), lambda a, b: ([x[:, :, a:b].copy() for x in (q, k, v)],
+                                                       {name: x[:, :, a:b].copy() for name, x in rows.items()})
+    first = made.state(2)
+    arrays, given = part(0, 21)
+    first.extend(*arrays, **given)
+    sums = first.final_state()
+    check(sums.shape == (2, 3, 8, 8) and sums.dtype == 'float32', 'another array')
+    second = made.state(2, initial_state=sums)
+    arrays, given = part(21, 50)
+    close(second.extend(*arrays, **given), whole[:, :, 21:], 1e-5, 'tokens after initial_state')
+    for kernel, value, says in (made, sums[:1].copy(), 'expected'), (made, sums.astype('float16'), 'float16'), (
+            small('softmax_causal'), sums, 'no array'):
+        try:
+            arrays, given = part(0, 1)
+            kernel.state(2, initial_state=value).extend(*arrays, **(given if kernel is made else {}))
+        except (TypeError, ValueError) as error:
+            check(says in str(error), str(error))
+        else:
+            raise Failure('a state took ' + says)
+
+
+@case
 def results_for_parts_of_the_keys_are_merged(folder):
     for similarity, dtype in ('softmax', 'float32'), ('softmax', 'float64'), ('softmax', 'float16'), (
             {'linear': {'features': 'elu_plus_one'}}, 'float32'):

@@ -407,6 +407,7 @@ class _Call:
         self.tokens: str | None = None
         self.of_all_keys: set[str] = set()  # parameters for keys of which the call has some
         self.shapes: dict[str, list[int | str]] = {}  # of the parameters
+        self.without_rows = False  # arrays with a row for each token are not read
         self.in_one_row = False  # the tokens of all sequences are in one row of memory
         self.read: list[_Array] = []
         self.written: list[Any] = []
@@ -518,6 +519,8 @@ class _Call:
                      1 if of_tokens and self.in_one_row and extent == "B" else extent for extent in p.shape]
             self.shapes[p.name] = shape
             if value is None:
+                if self.without_rows and p.name in binding.rows:
+                    continue  # the state has its rows
                 if not p.from_seed:
                     raise ValueError(f"{binding.name} needs the parameter {word}, "
                                      f"{_OTHER_NAMES[p.dtype][0]} [{', '.join(map(str, shape))}]")

@@ -439,7 +439,7 @@ class Kernel:
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
               foldable: bool = False, pages: Pages | None = None, table: Array | None = None, seed: int | None = None,
-              threads: int | None = None, **parameters: Array | float) -> State:
+              threads: int | None = None, initial_state: Array | None = None, **parameters: Array | float) -> State:
         """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
@@ -452,6 +452,8 @@ class Kernel:
         pages, table: attnc.Pages for the keys and values, and an array of int32 [batch, n]: number x in the row of a
             sequence is the page of its tokens from x * pages.tokens on. Each extend() reads the table. The caller gives
             sequences pages for new tokens, lets them share earlier ones, and frees pages. `capacity` is not used.
+        initial_state: an array [B, heads, features, E] as State.final_state() returns it, instead of empty sequences.
+            Their lengths then begin with the number of tokens that the kernel sums at a time.
         seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend(). An array that is
             named `table` or `pages` is also `table_` or `pages_` here, in case the state has pages.
 
@@ -462,7 +464,7 @@ class Kernel:
         check_threads(threads)
         parameters, pages, table = self._apart_from_pages(parameters, pages, table)
         return State(self, self._with_state(), batch, capacity, start, rewind, foldable, self._seed(seed),
-                     threads, self._given(parameters), pages, table)
+                     threads, self._given(parameters), pages, table, initial_state)
 
     def _apart_from_pages(self, parameters: dict[str, Any], pages: Any, table: Any) -> tuple[dict[str, Any], Any, Any]:
         """Returns the arguments of state(), where `pages` and `table` may be arrays of the spec with these names."""

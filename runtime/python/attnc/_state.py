@@ -10,10 +10,12 @@ import threading
 from typing import Any, Iterable, Iterator, Mapping
 
 from ._array import AnyArray, Array
-from ._arrays import _aligned, _is, _is_number, Misaligned
+from ._arrays import _Array, _aligned, _check_contiguous, _expect, _is, _is_number, Misaligned
 from ._call import Binding, Outputs, _Call
+from ._header import _Problem
 from ._pages import Pages
 from ._repeat import Calls, _address_in, key_of
+from ._threads import _room
 
 # struct state_header of emitted C: batch, heads, kv_heads, capacity, rewind, key_heads, foldable, page
 _HEADER = struct.Struct("=112x4q32xq8xqqq")
@@ -53,7 +55,8 @@ class State:
 
     def __init__(self, kernel: Any, binding: Binding, batch: int, capacity: int, start: int,
                  rewind: int, foldable: bool, seed: int | None, threads: int | None,
-                 given: Mapping[str, Any], pages: Pages | None = None, table: Any = None) -> None:
+                 given: Mapping[str, Any], pages: Pages | None = None, table: Any = None, initial: Any = None) -> None:
+        self._initial, self._of_torch = initial, _is(initial, "torch", "Tensor")
         self.kernel, self.batch, self.capacity, self.start, self.rewind = kernel, batch, capacity, start, rewind
         self.foldable, self.pages, self.table = foldable, pages, table
         if (pages is None) != (table is None):
@@ -102,9 +105,50 @@ class State:
         memory = _zeros(size + 64)
         if saved is None:
             self._binding.check(kernel.state_init(problem, _aligned(memory)))
+            if self._initial is not None:
+                array, _ = self._sums(call, "initial_state", self._initial)
+                self._binding.check(kernel.state_set(problem, _aligned(memory), array.address))
         else:
             ctypes.memmove(_aligned(memory), saved, size)
         self._memory, self._heads = memory, (heads, kv_heads, key_heads)
+
+    def _sums(self, call: _Call, name: str, value: Any = None) -> tuple[_Array, Any]:
+        """Returns the array [B, heads, features, E] of a state, which is `value` or a new one."""
+        import numpy
+
+        binding, batch = self._binding, self.batch
+        count, kind = binding.kernel.state_sums, "float64" if binding.dtype == "f64" else "float32"
+        row = binding.value_dim * numpy.dtype(kind).itemsize
+        features = count(ctypes.byref(_Problem(batch=1, heads=1, kv_heads=1, foldable=self.foldable))) // row
+        if not features:
+            raise ValueError(f"{binding.name}: its state is not one matrix for each head, so it is no array")
+        shape = [batch, count(ctypes.byref(call.problem)) // max(1, batch * features * row), features, binding.value_dim]
+        if value is None:
+            value = sys.modules["torch"].empty(shape, dtype=getattr(sys.modules["torch"], kind)) if self._of_torch else (
+                numpy.empty(shape, kind))
+        array = _Array(name, value, kernel=binding.name)
+        _expect(binding.name, name, array, "f64" if kind == "float64" else "f32", shape, {})
+        _check_contiguous(name, array)
+        return array, value
+
+    def final_state(self) -> Any:
+        """Returns the state as an array [B, heads, features, E] of float32 (float64 for "f64"): the sum of each key's
+        features times its value, as `initial_state` of kernel.state() takes it. Heads are those of k and v, or of q if
+        heads of q have their own decays. NumPy's, or a tensor if the last tokens were tensors.
+
+        Raises ValueError if the state is not one matrix for each head: without a linear form, if rows are divided by a
+        sum, if weights depend on the distance in another way than by `decay`, and with `foldable`."""
+        with self._lock:
+            if self._memory is None:
+                raise ValueError("the state is empty: expected a call of extend() before")
+            call, kernel = self._call(), self._binding.kernel
+            call.without_rows = True
+            array, made = self._sums(call, "final_state")
+            call.take_parameters(self._given)
+            call.problem.workspace_bytes = kernel.extend_workspace(ctypes.byref(call.problem))
+            self._binding.check(kernel.state_get(ctypes.byref(call.problem), call.params, _aligned(self._memory),
+                                                 array.address, _room().of(call.problem.workspace_bytes)))
+            return made
 
     def _key(self, q: Any, k: Any, v: Any, threads: int) -> tuple[Any, ...] | None:
         """Returns a key for extend(). Calls with equal keys differ only in addresses. Returns None if all arrays must
@@ -173,6 +217,7 @@ class State:
         call.take_parameters({**self._given, **{names[word]: value for word, value in rows.items()}})
         if self._heads is None:
             self._take(heads, kv_heads, call.problem.key_heads)
+        self._of_torch = _is(k, "torch", "Tensor")
         problem = call.problem
         problem.heads, problem.kv_heads, problem.n_q, problem.n_k = heads, kv_heads, n, n
         problem.state_bytes = len(self._memory) - 64
@@ -306,7 +351,7 @@ class State:
         with self._lock:
             return _restored, (self.kernel, self.batch, self.capacity, self.start, self.rewind, self.foldable, self._seed,
                                self._threads, dict(self._given), self.pages, self.table, self._heads,
-                               None if self._memory is None else self.tobytes())
+                               None if self._memory is None else self.tobytes(), self._initial)
 
     def tobytes(self) -> bytes:
         """Returns the state as bytes for kernel.load_state(). Raises ValueError before the first extend()."""
@@ -321,9 +366,10 @@ class State:
 
 def _restored(kernel: Any, batch: int, capacity: int, start: int, rewind: int, foldable: bool, seed: int | None,
               threads: int | None, given: Mapping[str, Any], pages: Pages | None, table: Any,
-              heads: tuple[int, int, int] | None, data: bytes | None) -> State:
+              heads: tuple[int, int, int] | None, data: bytes | None, initial: Any = None) -> State:
     """Returns the state that __reduce__ describes."""
-    made = State(kernel, kernel._with_state(), batch, capacity, start, rewind, foldable, seed, threads, given, pages, table)
+    made = State(kernel, kernel._with_state(), batch, capacity, start, rewind, foldable, seed, threads, given, pages, table,
+                 initial)
     if heads is not None:
         made._take(*heads, data)
     return made
