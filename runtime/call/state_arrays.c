@@ -5,7 +5,7 @@
 /* Returns the program that extends such states, or NULL if the sums are no matrix. */
 static const struct program *program_of_matrix(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    const struct program *const program = problem ? attn_state_program(kernel, problem) : NULL;
+    const struct program *const program = problem && fits_library(kernel) ? attn_state_program(kernel, problem) : NULL;
     return program && kernel->carried && program->matrix.features && !problem->foldable ? program : NULL;
 }
 
@@ -36,6 +36,7 @@ static void copy_matrix(const struct kernel *kernel, const struct program *progr
 static int open_matrices(const struct kernel *kernel, const struct attn_problem *problem, const void *state,
                          const void *sums, struct state *at)
 {
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     if (!problem || !sums) return ATTN_EPOINTER;
     if (!program_of_matrix(kernel, problem)) return ATTN_EFOLD;
     if (problem->pages) return ATTN_EPAGES;

@@ -416,7 +416,7 @@ def several(rng, spec):
     draw = lambda: some(rng, 0.4, similarity=lambda: rng.choice(weights), factor=lambda: rng.choice(factors), values=lambda: rng.choice(values)) | \
         some(rng, 0.25, mask=lambda: rng.choice(masks), normalize=lambda: rng.choice(['sum', 'none', {'sum_plus': 1}, {'sink': '0.5 * h'}]))
     spec['sums'] = {name: draw() for name in names}
-    spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'statistics'] or ['forward']
+    spec['emit'] = [x for x in spec.get('emit', ['forward']) if x != 'statistics' and (x != 'weights' or len(names) == 1)] or ['forward']
     if len(names) == 1 and rng.random() < 0.5: return
     gate = ''
     if rng.random() < 0.4:
