@@ -120,18 +120,6 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
     *(end ? end : inner) = *x->closed;
 }
 
-void lower_copy_output(struct lowering *x, int o, struct stmt ***at)
-{
-    const int v = x->g->output[o].value;
-    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
-    const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
-    copy->rank = lower_tile_axes(x, &x->g->value[v], copy->axes);
-    copy->operands = 1;
-    copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
-    copy->assigns = 1;
-    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
-}
-
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
 {
     for (int o = 0; o < x->g->outputs; o++) {

@@ -358,3 +358,15 @@ struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int
     copy->assign[0].to = loops_ref(x->l, turned);
     return copy->assign[0].to;
 }
+
+void lower_copy_output(struct lowering *x, int o, struct stmt ***at)
+{
+    const int v = x->g->output[o].value;
+    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
+    const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
+    copy->rank = lower_tile_axes(x, &x->g->value[v], copy->axes);
+    copy->operands = 1;
+    copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
+    copy->assigns = 1;
+    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+}
