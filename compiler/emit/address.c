@@ -188,15 +188,6 @@ struct ref emit_read(const struct emitter *x, const struct ref *r)
     return x->emission->outer_chunk && program_is_backward(&x->c->program) ? with_row_before(x, *r) : *r;
 }
 
-const char *emit_plus(const struct emitter *x, const char *sum, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    const char *const more = arena_vprintf(x->m->arena, format, arguments);
-    va_end(arguments);
-    return sum ? arena_printf(x->m->arena, "%s + %s", sum, more) : more;
-}
-
 /* Pointers of INPUT, PARAM and OUTPUT arrays include the axes that the task fixes (b, g, m). */
 struct element_text emit_element_text(struct emitter *x, const struct ref *given)
 {

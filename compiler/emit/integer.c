@@ -599,3 +599,12 @@ const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)
     while (k < x->drawns && !draw_same_lists(x->drawn[k], drawn)) k++;
     return arena_printf(x->m->arena, "drawn_%d", k);
 }
+
+const char *emit_plus(const struct emitter *x, const char *sum, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *const more = arena_vprintf(x->m->arena, format, arguments);
+    va_end(arguments);
+    return sum ? arena_printf(x->m->arena, "%s + %s", sum, more) : more;
+}

@@ -176,40 +176,16 @@ static struct ref reference(struct builder *x, const struct user_array *a, const
     return r;
 }
 
-/* Makes the inner products of a score's rows, for each pair. */
-static int score(struct builder *x, const struct user_array *a)
-{
-    int pair[5];
-    const int rank = build_pair(x, pair);
-    if (x->of_keys) {
-        diagnostics_error(x->diagnostics, x->at, "the weight of two keys in 'delta' has no score '%s'", a->name);
-        return x->k;
-    }
-    const int of_query = a->query ? build_rows(x, a->query, x->j) : x->q,
-              of_key = a->key ? build_rows(x, a->key, x->j) : x->k;
-    const struct value query = x->g->value[of_query], key = x->g->value[of_key];
-    const int last = query.axes[query.rank - 1];
-    if (x->m->axis[last].extent != x->m->axis[key.axes[key.rank - 1]].extent)
-        diagnostics_error(x->diagnostics, a->at, "'%s': rows of queries have %lld elements, rows of keys %lld", a->name,
-                          (long long)x->m->axis[last].extent, (long long)x->m->axis[key.axes[key.rank - 1]].extent);
-    struct ref right = graph_ref(x->g, of_key, NULL);
-    right.sub[right.rank - 1] = build_index_of(x, last);
-    return graph_contract(x->g, rank, pair, graph_ref(x->g, of_query, NULL), right, NULL);
-}
-
-/* Returns the value of the sum. */
-static int sum_of(struct builder *x, const struct user_array *a)
-{
-    int k = 0;
-    while (strcmp(x->spec->sum[k]->name, a->name) != 0) k++;
-    return x->sum[k];
-}
-
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
                                  const struct expr *const *at)
 {
-    if (a->type == ARRAY_SCORE) return build_read(x, operands, graph_ref(x->g, score(x, a), NULL));
-    if (a->type == ARRAY_SUM) return build_read(x, operands, graph_ref(x->g, sum_of(x, a), NULL));
+    if (a->type == ARRAY_SCORE && x->of_keys) {
+        diagnostics_error(x->diagnostics, x->at, "the weight of two keys in 'delta' has no score '%s'", a->name);
+        return build_real(x, 0);
+    }
+    const struct user_arrays *const all = &x->spec->arrays;
+    if (a->type == ARRAY_SCORE || a->type == ARRAY_SUM)
+        return build_read(x, operands, graph_ref(x->g, x->named[a - all->array - all->count], NULL));
     const struct ref r = reference(x, a, at);
     return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r, EXPR_ID);
 }

@@ -27,7 +27,7 @@ struct builder {
     bool lost;            /* build_real has reported an error */
     int drawn;            /* the number of `random` masks so far */
     int q, k;             /* prepared queries and keys, of which a score may be the inner product */
-    int sum[MAX_SUMS];    /* the sums that `output` names, in the order of the spec */
+    int named[MAX_SCORES + MAX_SUMS]; /* the values of scores and sums, in the order of spec->arrays */
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];
     const struct expr *region[MAX_SUMS];

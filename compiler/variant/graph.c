@@ -148,6 +148,30 @@ static const struct expr *factor_of(struct builder *x, struct operands *operands
     return build_expression(x, x->spec->factor, s, operands);
 }
 
+/* Makes the inner products of a score's rows, for each pair. */
+static int build_score(struct builder *x, const struct user_array *a)
+{
+    int pair[5];
+    const int rank = build_pair(x, pair), of_query = a->query ? build_rows(x, a->query, x->j) : x->q,
+              of_key = a->key ? build_rows(x, a->key, x->j) : x->k;
+    const struct value query = x->g->value[of_query], key = x->g->value[of_key];
+    const int last = query.axes[query.rank - 1];
+    if (x->m->axis[last].extent != x->m->axis[key.axes[key.rank - 1]].extent)
+        diagnostics_error(x->diagnostics, a->at, "'%s': rows of queries have %lld elements, rows of keys %lld", a->name,
+                          (long long)x->m->axis[last].extent, (long long)x->m->axis[key.axes[key.rank - 1]].extent);
+    struct ref right = graph_ref(x->g, of_key, NULL);
+    right.sub[right.rank - 1] = build_index_of(x, last);
+    return graph_contract(x->g, rank, pair, graph_ref(x->g, of_query, NULL), right, NULL);
+}
+
+/* Makes the scores. Expressions read those that they name, and the others are removed. */
+static void build_scores(struct builder *x)
+{
+    const struct user_arrays *const all = &x->spec->arrays;
+    for (int k = 0; k < all->named; k++)
+        if (all->array[all->count + k].type == ARRAY_SCORE) x->named[k] = build_score(x, &all->array[all->count + k]);
+}
+
 /* Returns the weights w times the sum's `factor`. */
 static int times_factor(struct builder *x, int w)
 {
@@ -270,6 +294,15 @@ static int build_sum(struct builder *x, int v, bool drops)
     return diagnostics_errors(x->diagnostics) > errors ? -1 : sum;
 }
 
+/* Returns the place of the value of sum number n. */
+static int *sum_of(struct builder *x, int n)
+{
+    const struct user_arrays *const all = &x->spec->arrays;
+    int k = 0;
+    while (all->array[all->count + k].type != ARRAY_SUM) k++; /* Sums follow the scores. */
+    return &x->named[k + n];
+}
+
 /* Builds the sums of the spec, and the output from them. Returns the output, or -1 after an error. */
 static int build_sums(struct builder *x, int v, bool drops)
 {
@@ -278,15 +311,15 @@ static int build_sums(struct builder *x, int v, bool drops)
         const int n = k % spec->sums;
         x->spec = spec->sum[n];
         if (mask_is_none(x->spec->mask) != (k < spec->sums)) continue;
-        x->sum[n] = build_sum(x, v, drops);
-        if (x->sum[n] < 0) return -1;
+        *sum_of(x, n) = build_sum(x, v, drops);
+        if (*sum_of(x, n) < 0) return -1;
     }
     x->spec = spec;
     if (!spec->sums) return build_sum(x, v, drops);
     const int result[] = {x->b, x->kv, x->member, x->i, x->e};
     struct operands operands = {0};
     const struct expr *const e = spec->output ? build_output(x, &operands)
-                                              : build_read(x, &operands, graph_ref(x->g, x->sum[0], NULL));
+                                              : build_read(x, &operands, graph_ref(x->g, *sum_of(x, 0), NULL));
     return graph_map(x->g, 5, result, operands.count, operands.ref, e);
 }
 
@@ -316,6 +349,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, enu
         x->j = module_find_axis(x->m, "s"); /* Now the weighted sums take the place of the keys. */
     }
     x->k = k;
+    if (diagnostics_errors(d) == errors) build_scores(x);
     build_decay_sums(x);
     if (spec->rate && diagnostics_errors(d) == errors) v = build_corrected(x, prepared ? -1 : given, k, v);
     if (v < 0 || diagnostics_errors(d) > errors) return NULL;
