@@ -20,7 +20,7 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
     ('compiler_and_ir', 70_700, '', COMPILER),
-    ('runtime', 11_800, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('runtime', 12_000, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_200, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 110_000, '', ('generated/*.c',)),
