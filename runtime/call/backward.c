@@ -119,17 +119,18 @@ static size_t place_left(struct call *call, const struct kernel *kernel, const s
     for (int k = 0; k < kernel->arrays; k++) {
         const struct array *const a = &kernel->array[k];
         if (a->origin != FROM_LEFT || !a->linear != !linear || !a->wanted) continue;
-        if (is_whole(kernel, a) && p->heads == p->kv_heads) { /* each key/value head has one query head */
-            if (call) call->array[k] = call->array[a->whole];
-            continue;
-        }
-        if (call && attn_call_has_any(call, a->wanted)) call->array[k].at = left + at;
-        if (call && a->sums) {
+        const int whole = is_whole(kernel, a) && p->heads == p->kv_heads; /* no head shares its keys */
+        if (call && whole)
+            call->array[k] = call->array[a->whole];
+        else if (call && attn_call_has_any(call, a->wanted))
+            call->array[k].at = left + at;
+        /* The gradient of a parameter is contiguous. Others have the strides of the caller. */
+        if (call && a->sums && !(whole && kernel->array[a->whole].origin != FROM_GRADIENTS)) {
             const size_t head = bytes_times((size_t)a->elements, p->n_k);
             call->array[k].strides = (struct attn_strides){
                 (int64_t)bytes_times(head, a->whole ? p->heads : p->kv_heads), (int64_t)head, a->elements};
         }
-        at = bytes_plus(at, left_bytes(kernel, a, p));
+        if (!whole) at = bytes_plus(at, left_bytes(kernel, a, p));
     }
     return at;
 }

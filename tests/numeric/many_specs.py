@@ -225,6 +225,10 @@ FOUND |= {
         'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}, 'gate': {'shape': ['B', 'H', 'Nq']}}, 'similarity': 'softmax', 'mask': 'causal',
         'sums': {'a': {'factor': '1 + tanh(s)'}, 'c': {'values': 'v2', 'factor': 'exp(0.1 * (j - i))'}, 'n': {'values': 1, 'factor': 's'}},
         'output': 'a * n + sigmoid(gate[b][h][row]) * c / (1 + e)', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'gradients_of_rows_of_heads': {
+        'arrays': {'q2': {'shape': ['B', 'H', 'Nq', 'D']}, 'k2': {'shape': ['B', 'H', 'Nk', 'D']}}, 'scores': SCORES,
+        'similarity': {'softmax': {'modify': '0.18 * r'}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 8},
+        'sums': {'o2': {}, 'o3': {'factor': 'tanh(s)'}}, 'output': 'o2 - o3', 'emit': ['forward', 'backward'], 'heads': 2, 'kv_heads': 2},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},
