@@ -176,7 +176,8 @@ struct spec {
     /* The rows whose values delta removes (NULL: the keys), and those of the keys that have the removed values instead
        of v (NULL: the keys). */
     const struct user_array *erase, *write;
-    int64_t linformer; /* `size` of linformer, or 0 */
+    bool delta_divides; /* delta divides the sum of earlier values by the sum of its weights */
+    int64_t linformer;  /* `size` of linformer, or 0 */
     struct position project_at, block_at, algorithm_at, emit_at, delta_at, storage_at;
     int64_t head_dim, value_dim, max_length; /* 0 means that there is no limit */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */

@@ -5,20 +5,31 @@
 #include <float.h>
 #include <math.h>
 
+/* Returns the condition that j is an earlier key than row i, inside the region. */
+static const struct expr *earlier_in(struct builder *among, const struct expr *region)
+{
+    const struct expr *const earlier = build_op2(among, EXPR_LT, build_index_of(among, among->j),
+                                                 build_index_of(among, among->i));
+    return region ? build_op2(among, EXPR_AND, region, earlier) : earlier;
+}
+
 /* Returns the weights exp(logit) divided by the maximum of their row: exp(logit - the row's maximum). The maximum is
    over earlier keys. The definition of `delta` requires this. */
 static int relative(struct builder *x, int w, const struct expr *region)
 {
     const struct value v = x->g->value[w];
-    const struct expr *const earlier = build_op2(x, EXPR_LT, build_index_of(x, x->j), build_index_of(x, x->i));
     const struct expr *const exponent = build_mul(x, v.expr->arg[0], build_real(x, 1 / log(2)));
     const int row[] = {x->b, x->kv, x->i};
     const int logit = graph_map(x->g, v.rank, v.axes, v.operands, v.operand, exponent);
     const int maximum = graph_reduce(x->g, FOLD_MAX, -DBL_MAX, 3, row, graph_ref(x->g, logit, NULL),
-                                     region ? build_op2(x, EXPR_AND, region, earlier) : earlier);
+                                     earlier_in(x, region));
     const struct ref of[2] = {graph_ref(x->g, logit, NULL), graph_ref(x->g, maximum, NULL)};
-    return graph_map(x->g, v.rank, v.axes, 2, of,
-                     build_op1(x, EXPR_EXP2, build_sub(x, build_operand(x, 0), build_operand(x, 1))));
+    /* Gradients of a quotient read the weights of a row without earlier keys, which must be finite then. */
+    static const double NONE = 1e37;
+    const struct expr *top = build_operand(x, 1);
+    if (x->spec->delta_divides)
+        top = build_choose(x, build_op2(x, EXPR_LT, top, expr_real(x->m, -NONE)), expr_real(x->m, NONE), top);
+    return graph_map(x->g, v.rank, v.axes, 2, of, build_op1(x, EXPR_EXP2, build_sub(x, build_operand(x, 0), top)));
 }
 
 /* Returns the rate of each key, over [b g j]. */
@@ -47,6 +58,21 @@ static int rows_at(struct builder *among, const struct user_array *a, int t)
     return graph_map(among->g, 4, row, 1, &of, build_operand(among, 0));
 }
 
+/* Returns value v, which has the axes of the rows first, divided by the sums of the weights w of each row. It stays as
+   it is where the sum is 0. */
+static int divided(struct builder *among, int v, int w, const struct expr *region)
+{
+    const struct value like = among->g->value[v];
+    const int row[] = {among->b, among->kv, among->i};
+    const int total = graph_reduce(among->g, FOLD_SUM, 0, 3, row, graph_ref(among->g, w, NULL),
+                                   earlier_in(among, region));
+    const struct ref of[2] = {graph_ref(among->g, v, NULL), graph_ref(among->g, total, NULL)};
+    const struct expr *const sum = build_operand(among, 1), *const zero = build_real(among, 0),
+                             *const by = build_choose(among, build_op2(among, EXPR_EQ, sum, zero), build_real(among, 1),
+                                                      sum);
+    return graph_map(among->g, like.rank, like.axes, 2, of, build_divide(among, build_operand(among, 0), by));
+}
+
 /* Returns the weights of two keys, of the rows `row` and of `keys`. Returns -1 after an error. */
 static int weights_of_keys(struct builder *among, int row, int keys)
 {
@@ -58,14 +84,11 @@ static int weights_of_keys(struct builder *among, int row, int keys)
 static int removed(struct builder *among, int w, int v, const struct expr *region)
 {
     const int row[] = {among->b, among->kv, among->i, among->e};
-    const struct expr *const earlier = build_op2(among, EXPR_LT, build_index_of(among, among->j),
-                                                 build_index_of(among, among->i));
-    const struct ref sum = graph_ref(among->g,
-                                     graph_contract(among->g, 4, row, graph_ref(among->g, w, NULL),
-                                                    graph_ref(among->g, v, NULL),
-                                                    region ? build_op2(among, EXPR_AND, region, earlier) : earlier),
-                                     NULL);
-    return graph_map(among->g, 4, row, 1, &sum, expr_neg(among->m, build_operand(among, 0)));
+    int sum = graph_contract(among->g, 4, row, graph_ref(among->g, w, NULL), graph_ref(among->g, v, NULL),
+                             earlier_in(among, region));
+    if (among->spec->delta_divides) sum = divided(among, sum, w, region);
+    const struct ref of = graph_ref(among->g, sum, NULL);
+    return graph_map(among->g, 4, row, 1, &of, expr_neg(among->m, build_operand(among, 0)));
 }
 
 int build_corrected(struct builder *x, int given, int k, int v)
@@ -83,6 +106,7 @@ int build_corrected(struct builder *x, int given, int k, int v)
         w = weights_of_keys(&among, row, x->written);
     }
     if (w >= 0 && x->spec->similarity.kind == SIMILARITY_SOFTMAX) w = relative(&among, w, region);
+    if (w >= 0 && x->written < 0 && x->spec->delta_divides) w = divided(&among, w, w, region);
     const int rate = w < 0 ? -1 : rates(&among);
     x->lost = among.lost;
     if (rate < 0) return -1;

@@ -256,6 +256,8 @@ SUBSTITUTED = {
         'arrays': BETA | GATE, 'decay': {'log': 'gate[b][h][t]'}, 'mask': {'all': ['causal', 'document']}}),
     'erase': erasing('beta[b][h][t]', 'softmax', normalize='sum', mask={'all': ['causal', {'window': {'left': 9}}]}),
     'write': erasing('beta[b][h][t]', IDENTITY, 'xy', mask={'all': ['causal', {'window': {'left': 9}}]}),
+    'divided': ('0.7', 'softmax', {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
+    'divided_elu': ('0.7', SIMILARITY['elu_plus_one'], {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
     'odd': ('beta[b][h][t]', {'custom': {'weight': 's * fabs(s)'}}, {
         'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}}),
     'quadratic': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {

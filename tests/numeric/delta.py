@@ -148,10 +148,18 @@ QUADRATIC |= {'erase_' + name: ERASE[name] | more for name, more in (
     ('gate', SOFTMAX | {'mask': {'all': ['causal', 'document']}}))}
 QUADRATIC |= {'write_' + name: WRITE[name] | more for name, more in (
     ('identity', {'algorithm': 'quadratic'}), ('elements', WINDOW), ('rope', {'mask': {'all': ['causal', 'document']}}))}
+# The sum over earlier keys is divided by its weights, as in DeltaFormer.
+DIVIDED = {'delta': {'rate': 0.8, 'normalize': 'sum'}, 'arrays': {}}
+QUADRATIC |= {'divided_' + name: more for name, more in {
+    'softmax': SOFTMAX | DIVIDED, 'large': SOFTMAX | DIVIDED | {'similarity': {'softmax': {'scale': 60}}},
+    'window': SOFTMAX | ERASED | WINDOW | {'delta': {'rate': '1.0', 'erase': 'x', 'normalize': 'sum'}},
+    'blocks': SOFTMAX | DIVIDED | {'mask': {'block_window': {'block': 24, 'left': 1}}},
+    'elu': FORWARD['elu'] | DIVIDED, 'written': written('elu', delta={
+        'rate': '0.02', 'erase': 'x', 'write': 'y', 'normalize': 'sum'})}.items()}
 # These specs are decoded. The others have masks that show later keys, or repeat what these test.
 APPENDING = ['softmax_rope', 'softmax_window', 'softmax_documents', 'softmax_parity', 'softmax_keys', 'gated_softmax-gate',
              'gated_odd-elements', 'quadratic_strict', 'erase_rope', 'erase_elements',
-             'write_identity', 'write_elements']
+             'write_identity', 'write_elements', 'divided_softmax']
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
                                                   'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (

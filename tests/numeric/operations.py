@@ -17,7 +17,7 @@ from suite import WHOLE, Suite, check, execute
 
 OFF = 0.1       # the largest error of a count
 SHAPES = [(70, 150), (33, 33)] + [(150, 330), (90, 41)] * WHOLE
-SLOW = {'gla': (40, 70), 'kda': (40, 70), 'rwkv': (40, 70)}   # the interpreter computes exponentials for each term
+SLOW = {'gla': (40, 70), 'kda': (40, 70), 'rwkv': (40, 70), 'gdn2': (40, 70), 'rwkv7': (40, 70)}   # the interpreter computes exponentials for each term
 MASKS = {'none': 'none', 'causal': 'causal', 'window': {'window': {'left': 20}},
          'dilated': {'window': {'left': 12, 'right': 3, 'dilation': 5}}, 'prefix': {'prefix': {'length': 30}},
          'document': {'all': ['causal', 'document']}, 'random': {'random': {'block': 16, 'count': 2, 'seed': 3}},

@@ -82,6 +82,10 @@ static bool classify(struct lowering *x)
     const struct graph *g = x->g;
     int along, rows = -1; /* rows: the axis of the equations of a SOLVE */
     if (x->solve >= 0) graph_solve_axes(x->m, &g->value[x->solve], &along, &rows);
+    /* the weights that lower_substitution divides */
+    const int quotient = x->solve >= 0 && x->output == x->solve && lower_divides_weights(x, x->solve)
+                             ? g->value[x->solve].operand[SOLVE_WEIGHTS].of
+                             : -1;
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
         const int online = g->value[v].online;
@@ -118,7 +122,7 @@ static bool classify(struct lowering *x)
         for (int k = 0; k < value->operands; k++) {
             int u = value->operand[k].of;
             struct lowered_value *used = &x->lowered[u];
-            const bool again = value->op != GRAPH_SOLVE &&
+            const bool again = value->op != GRAPH_SOLVE && v != quotient &&
                                (used->stage == AGAIN || (used->stage == AFTER && streams && !used->running));
             if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;

@@ -242,6 +242,7 @@ struct stmt *lower_chunks(struct lowering *x, int axis, struct stmt ***at);
    - lower_find_maximum: if the weights are relative to a maximum, makes it a running maximum. It must be called
      before the stages are found. */
 void lower_find_maximum(struct lowering *x);
+bool lower_divides_weights(const struct lowering *x, int solve);
 void lower_substitution(struct lowering *x, struct stmt **at);
 /* Makes the statements of one value. (value.c) */
 void lower_value(struct lowering *x, int v);

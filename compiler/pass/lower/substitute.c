@@ -22,18 +22,41 @@ static int maximum_of(const struct lowering *x, int v)
     return -1;
 }
 
+/* Whether the weights of a SOLVE are other weights, its operand 0, divided by the sums of these over earlier keys,
+   operand
+   1. The rows of a tile are divided after the loop over earlier keys. */
+bool lower_divides_weights(const struct lowering *x, int solve)
+{
+    const struct value *const weights = &x->g->value[x->g->value[solve].operand[SOLVE_WEIGHTS].of];
+    if (weights->op != GRAPH_MAP || weights->operands != 2 ||
+        (weights->expr->op != EXPR_DIV && weights->expr->op != EXPR_MUL) ||
+        expr_uses(weights->expr->arg[1], expr_operand(x->m, 0)))
+        return false;
+    const struct value *const sum = &x->g->value[weights->operand[1].of];
+    return weights->expr->arg[0] == expr_operand(x->m, 0) && sum->op == GRAPH_REDUCE && sum->fold == FOLD_SUM &&
+           sum->operand[0].of == weights->operand[0].of;
+}
+
+/* Returns the SOLVE with undivided weights. */
+static struct value undivided(const struct lowering *x, int solve)
+{
+    struct value v = x->g->value[solve];
+    if (lower_divides_weights(x, solve)) v.operand[SOLVE_WEIGHTS] = x->g->value[v.operand[SOLVE_WEIGHTS].of].operand[0];
+    return v;
+}
+
 void lower_find_maximum(struct lowering *x)
 {
-    const int maximum = maximum_of(x, x->g->value[x->output].operand[SOLVE_WEIGHTS].of);
+    const int maximum = maximum_of(x, undivided(x, x->output).operand[SOLVE_WEIGHTS].of);
     if (maximum >= 0) x->lowered[maximum].running = true;
 }
 
-/* Makes the statements of the values that operand number `operand` of the SOLVE depends on. Values that `done` marks
+/* Makes the statements of the values that an operand of the SOLVE depends on. Values that `done` marks
    already have statements. */
-static void lower_operand(struct lowering *x, int operand, bool *done)
+static void lower_operand(struct lowering *x, const struct ref *operand, bool *done)
 {
     bool *const needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
-    graph_mark(x->g, x->g->value[x->output].operand[operand].of, needed);
+    graph_mark(x->g, operand->of, needed);
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++) {
         if (needed[v] && !done[v]) lower_value(x, v);
@@ -48,6 +71,9 @@ struct substitution {
     int sum, compensation; /* the sum over earlier keys, and 1 + the array of its compensation, or 0 */
     int rescale;           /* the factor for the sum if the maximum has grown, or -1 without a maximum */
     int solution;          /* the array of the output */
+    /* If weights are divided: the sums of the weights and their compensation, and the factor of a tile's rows.
+       Otherwise -1, 0 and -1. */
+    int total, lost, inverse;
 };
 
 /* Appends the statements that rescale the sum. */
@@ -56,6 +82,32 @@ static void rescale(struct lowering *x, const struct substitution *s)
     if (s->rescale < 0) return;
     lower_rescale(x, &x->inside, 2, s->axes, s->sum, s->rescale);
     if (s->compensation) lower_rescale(x, &x->inside, 2, s->axes, s->compensation - 1, s->rescale);
+}
+
+/* Appends the statements that add the weights of a tile of keys to the sums that divide them. */
+static void add_weights(struct lowering *x, const struct substitution *s, int rescale)
+{
+    const struct value *const quotient = &x->g->value[x->g->value[x->output].operand[SOLVE_WEIGHTS].of],
+                              *const sum = &x->g->value[quotient->operand[1].of];
+    const int nest[2] = {x->stream, s->axes[0]};
+    if (rescale >= 0) lower_rescale(x, &x->inside, 1, s->axes, s->total, rescale);
+    if (rescale >= 0 && s->lost) lower_rescale(x, &x->inside, 1, s->axes, s->lost - 1, rescale);
+    struct stmt *const add = lower_assign(x, &x->inside, 2, nest, s->total, FOLD_SUM,
+                                          expr_select(x->m, sum->where, expr_operand(x->m, 0), expr_real(x->m, 0)));
+    add->operand[add->operands++] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
+    add->assign[0].compensation = s->lost;
+}
+
+/* Appends the statements that divide the weights of the tile's own keys. */
+static void divide_weights(struct lowering *x, const struct substitution *s)
+{
+    const struct value *const quotient = &x->g->value[x->g->value[x->output].operand[SOLVE_WEIGHTS].of];
+    const struct expr *const with[2] = {expr_real(x->m, 1), expr_operand(x->m, 0)};
+    const struct ref weights = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
+    struct stmt *const inverse = lower_assign(x, &x->inside, 1, s->axes, s->inverse, FOLD_SET,
+                                              expr_bind(x->m, quotient->expr, with));
+    inverse->operand[inverse->operands++] = loops_ref(x->l, s->total);
+    lower_rescale(x, &x->inside, 2, x->l->array[weights.of].axes, weights.of, s->inverse);
 }
 
 /* Appends the statement that adds the weights of a tile of keys, times the solution of these keys, to the sum. */
@@ -78,14 +130,16 @@ static void solve_tile(struct lowering *x, const struct substitution *s)
     const struct expr *const first = expr_operand(x->m, 0), *const second = expr_operand(x->m, 1);
     const int rest = lower_new_tile(x, "rest", 2, s->axes), of_tile[2] = {x->stream, s->axes[1]},
               made = lower_new_tile(x, "solution", 2, of_tile);
-    struct stmt *const difference = lower_assign(x, &x->inside, 2, s->axes, rest, FOLD_SET,
-                                                 expr_sub(x->m, first, second));
+    struct stmt *const difference = lower_assign(x, &x->inside, 2, s->axes, rest, FOLD_SET, NULL);
+    const struct expr *const sum = s->inverse < 0 ? second : expr_mul(x->m, second, expr_operand(x->m, 2));
+    difference->assign[0].expr = expr_sub(x->m, first, sum);
     difference->operands = 2;
     difference->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_VALUES]);
     for (int k = 0; k < difference->operand[0].rank; k++)
         difference->operand[0].sub[k] = expr_replace(x->m, difference->operand[0].sub[k], expr_index(x->m, x->stream),
                                                      expr_index(x->m, x->lane));
     difference->operand[1] = loops_ref(x->l, s->sum);
+    if (s->inverse >= 0) difference->operand[difference->operands++] = loops_ref(x->l, s->inverse);
     struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
     system->backward = s->solve->backward;
     system->rank = 2;
@@ -129,7 +183,10 @@ static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt **
 
 void lower_substitution(struct lowering *x, struct stmt **at)
 {
-    struct substitution substitution = {.solve = &x->g->value[x->output], .rescale = -1}, *const s = &substitution;
+    const struct value solve = undivided(x, x->output);
+    const bool divides = lower_divides_weights(x, x->output);
+    struct substitution substitution = {.solve = &solve, .rescale = -1, .total = -1, .inverse = -1},
+                        *const s = &substitution;
     const int64_t step = x->c->tiling.tile_q;
     bool *const done = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *done);
     s->axes[0] = x->lane;
@@ -152,19 +209,27 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     s->sum = lower_new_tile(x, "earlier", 2, s->axes);
     lower_set_constant(x, &x->before, s->sum, 0);
     s->compensation = lower_new_compensation(x, true, s->sum, &x->before);
-    lower_operand(x, SOLVE_WEIGHTS, done);
+    if (divides) {
+        s->total = lower_new_tile(x, "weights_sum", 1, s->axes);
+        s->inverse = lower_new_tile(x, "inverse", 1, s->axes);
+        lower_set_constant(x, &x->before, s->total, 0);
+        s->lost = lower_new_compensation(x, true, s->total, &x->before);
+    }
+    lower_operand(x, &s->solve->operand[SOLVE_WEIGHTS], done);
     lower_apply_region(x, s->solve, SOLVE_WEIGHTS, 0);
     const int maximum = maximum_of(x, s->solve->operand[SOLVE_WEIGHTS].of);
     if (maximum >= 0) s->rescale = x->lowered[maximum].rescale;
     rescale(x, s);
-    lower_operand(x, SOLVE_VALUES, done);
+    if (divides) add_weights(x, s, s->rescale);
+    lower_operand(x, &s->solve->operand[SOLVE_VALUES], done);
     *of_tile = stmts_copy(x->l, *inside, NULL);
     add_earlier(x, s);
     x->inside = of_tile;
     while (*x->inside) x->inside = &(*x->inside)->next;
     *x->inside = *end; /* values that are computed from sums over all earlier keys */
     while (*x->inside) x->inside = &(*x->inside)->next;
-    lower_operand(x, SOLVE_RATE, done);
+    lower_operand(x, &s->solve->operand[SOLVE_RATE], done);
+    if (divides) divide_weights(x, s);
     solve_tile(x, s);
     const struct expr *const first = expr_lo(x->m, x->lane), *const last = expr_hi(x->m, x->lane);
     struct stmt *const others = s->solve->backward

@@ -472,6 +472,18 @@ static bool draws_pairs(const struct graph *g)
     return draws;
 }
 
+/* Whether the weights or values of a SOLVE are divided by a sum over keys. */
+static bool divides_weights(const struct graph *g, int solve)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), divides = false;
+    graph_mark(g, g->value[solve].operand[SOLVE_WEIGHTS].of, needed);
+    graph_mark(g, g->value[solve].operand[SOLVE_VALUES].of, needed);
+    for (int v = 0; v < g->values; v++)
+        divides |= needed[v] && g->value[v].op == GRAPH_REDUCE &&
+                   (value_operand_axes(&g->value[v]) & ~value_axes(&g->value[v]) & axes_of_sequences(g->module));
+    return divides;
+}
+
 void pass_separate(struct compilation *c)
 {
     if (!c->program.linear) return;
@@ -485,6 +497,13 @@ void pass_separate(struct compilation *c)
     const bool solves = solve >= 0;
     int along, rows = -1;
     if (solves) graph_solve_axes(x->m, &c->graph->value[solve], &along, &rows);
+    if (solves && divides_weights(c->graph, solve)) {
+        c->reason = "with 'normalize: sum', the linear form of 'delta' is not compiled yet";
+        c->separated.features = 0;
+        if (c->spec->algorithm == ALGORITHM_LINEAR)
+            diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
+        return;
+    }
     const bool draws = draws_pairs(c->graph), tangent = c->spec->emit & EMIT_JVP;
     if (draws) separate_none(x, "it draws a random number for each pair");
     if (tangent) separate_none(x, "the linear form of a tangent is not compiled yet");

@@ -375,6 +375,7 @@ def rows_of_delta(spec):
     if rng.random() < 0.3: steps.append({'scale': {'by': rng.choice([0.5, -1]), 'rows': ['rows_' + keys[0]]}})
     spec['prepare'] = [*spec.get('prepare', []), *steps] if rng.random() < 0.5 else [*steps, *spec.get('prepare', [])]
     spec['delta'] |= {key: 'rows_' + key for key in keys}
+    if rng.random() < 0.2: spec['delta']['normalize'] = rng.choice(['sum', 'none'])
 
 
 SEVERAL = 0.15   # the part of the specs that have scores or several sums
