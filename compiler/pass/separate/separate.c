@@ -395,6 +395,22 @@ static bool has_room(struct separation *x, const struct plan *plan, int feature_
     return !x->full;
 }
 
+/* Whether a sum's other factor varies along an axis of heads that the features of keys do not have. States are sums
+   over the axes of these features. */
+static bool has_other_heads(const struct separation *x, const struct plan *plan, int key, int moved)
+{
+    bool has = false;
+    const struct value *const features = &x->g->value[key];
+    for (int u = 0; u < plan->users; u++) {
+        const struct value *const sum = &x->g->value[plan->user[u] + moved];
+        for (int k = 0; k < sum->operands; k++)
+            for (int a = 0; a < x->m->axes && sum->operand[k].of != x->weight; a++)
+                has |= ref_uses_axis(&sum->operand[k], a) && x->m->axis[a].source == SIZE_MEMBERS &&
+                       !value_has_axis(features, a);
+    }
+    return has;
+}
+
 /* Replaces each sum of the weight:
    - without chunks, by `far`: the query's features times the state
    - with chunks, by `near` + `far`: the quadratic sum over the query's chunk, and the state before it */
@@ -420,6 +436,10 @@ static void rewrite(struct separation *x, struct plan *plan)
         key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
     if (key < 0 || (plan->last && !has_room(x, plan, feature_axis))) {
         separate_none(x, "its features, or the decays of their sums, have too many factors");
+        return;
+    }
+    if (has_other_heads(x, plan, key, x->weight - old)) {
+        separate_none(x, "the values of query heads that share keys differ");
         return;
     }
     x->c->separated.features = plan->features->features;
