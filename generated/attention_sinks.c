@@ -788,7 +788,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "attention_sinks", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "attention_sinks", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct attention_sinks_params),

@@ -1143,7 +1143,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "deltanet_softmax", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "deltanet_softmax", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct deltanet_softmax_params),

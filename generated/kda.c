@@ -636,7 +636,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "kda", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "kda", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 2, .params_bytes = sizeof(struct kda_params),

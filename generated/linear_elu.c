@@ -1144,7 +1144,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "linear_elu", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "linear_elu", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct linear_elu_params),

@@ -1163,7 +1163,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "linear_elu_decode", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "linear_elu_decode", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct linear_elu_decode_params),
@@ -1227,6 +1227,19 @@ int linear_elu_decode_state_keep(const struct attn_problem *problem, void *state
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t linear_elu_decode_state_sums(const struct attn_problem *problem)
+{
+    return attn_call_state_sums(&kernel, problem);
+}
+int linear_elu_decode_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int linear_elu_decode_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int linear_elu_decode_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1278,6 +1291,9 @@ const struct attn_kernel linear_elu_decode_kernel = {
     .state_truncate = linear_elu_decode_state_truncate,
     .state_copy = linear_elu_decode_state_copy,
     .state_keep = linear_elu_decode_state_keep,
+    .state_sums = linear_elu_decode_state_sums,
+    .state_set = linear_elu_decode_state_set,
+    .state_get = linear_elu_decode_state_get,
     .state_fold = linear_elu_decode_state_fold,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .chunk_sums = chunk_sums,

@@ -80,6 +80,20 @@ int linear_elu_decode_state_copy(const struct attn_problem *problem, void *to, i
    this length, or if the path is not 0, 1, 2, …: rows of this kernel's states belong to a position. */
 int linear_elu_decode_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
     int64_t count);
+/* Returns the bytes of a state as an array [B, heads, features, value_dim] of the type of sums: the sum of each
+   key's features times its value. Heads are those of k, or of q if their sums differ. Returns 0 if states have
+   other sums, too, such as those of a denominator. */
+size_t linear_elu_decode_state_sums(const struct attn_problem *problem);
+/* Sets all sequences of an initialised state to this array. They then have the length of the tokens that the
+   kernel sums at a time. Returns ATTN_EFOLD if linear_elu_decode_state_sums() is 0. */
+int linear_elu_decode_state_set(const struct attn_problem *problem, void *state, const void *sums);
+/* Writes this array. It may move rows in the state, which does not change results. `params` is a struct
+   linear_elu_decode_params;
+   arrays with a row for each token may be NULL. The workspace is that of linear_elu_decode_extend. Returns ATTN_EFOLD
+   if
+   linear_elu_decode_state_sums() is 0. */
+int linear_elu_decode_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace);
 /* Appends each sequence of `right` to the same sequence of `left`. After an error, both are unchanged.
    The sequence of `right` must begin at position 0,
    or where the sequence of `left` ends (see linear_elu_decode_state_init).

@@ -772,7 +772,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "local_blocks", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "local_blocks", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct local_blocks_params),

@@ -1216,7 +1216,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "local_blocks_polysketch", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "local_blocks_polysketch", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 2, .params_bytes = sizeof(struct local_blocks_polysketch_params),

@@ -926,7 +926,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "longformer_dilated", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "longformer_dilated", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct longformer_dilated_params),

@@ -1074,7 +1074,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "performer_relu", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "performer_relu", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct performer_relu_params),

@@ -876,7 +876,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polynomial_p8", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polynomial_p8", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 4, .params_bytes = sizeof(struct polynomial_p8_params),

@@ -647,7 +647,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polynomial_square_m3", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polynomial_square_m3", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct polynomial_square_m3_params),

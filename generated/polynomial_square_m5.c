@@ -681,7 +681,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polynomial_square_m5", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polynomial_square_m5", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct polynomial_square_m5_params),

@@ -1539,7 +1539,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polysketch_r32_local_f16", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polysketch_r32_local_f16", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 2, .params_bytes = sizeof(struct polysketch_r32_local_f16_params),

@@ -1484,7 +1484,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polysketch_r64", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polysketch_r64", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 2, .params_bytes = sizeof(struct polysketch_r64_params),

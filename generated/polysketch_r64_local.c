@@ -1498,7 +1498,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "polysketch_r64_local", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "polysketch_r64_local", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 2, .params_bytes = sizeof(struct polysketch_r64_local_params),

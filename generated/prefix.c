@@ -731,7 +731,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "prefix", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "prefix", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct prefix_params),

@@ -1064,7 +1064,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "qk_norm", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "qk_norm", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 4, .params_bytes = sizeof(struct qk_norm_params),

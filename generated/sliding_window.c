@@ -867,7 +867,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "sliding_window", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "sliding_window", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct sliding_window_params),

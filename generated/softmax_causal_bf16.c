@@ -1245,7 +1245,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_causal_bf16", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_causal_bf16", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_causal_bf16_params),

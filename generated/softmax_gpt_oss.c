@@ -2553,7 +2553,7 @@ static const struct array array[] = {
     {.name = "row_0", .origin = FROM_ROW_SUMS},
     {.name = "sum_0", .origin = FROM_SUMS, .elements = 64},
     {.name = "partial_0", .origin = FROM_LEFT, .elements = 16, .sizes = 1 << -ATTN_HEADS,
-        .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}},
+        .wanted = (const uint16_t[]){ARRAY_dsink_array, NO_ARRAY}},
 };
 
 #if defined(__x86_64__)
@@ -2569,16 +2569,17 @@ static const struct program programs_v4[] = {
      .rows = softmax_gpt_oss_rows_v4, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
      .rows = softmax_gpt_oss_totals1_v4, .tile = -1, .own = 1088, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 4,
-     .rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+     .rows = softmax_gpt_oss_dq_v4, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
          NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
      .rows = softmax_gpt_oss_sums2_v4, .tile = -1, .own = 41344, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 2,
      .rows = softmax_gpt_oss_dk_dv_sum_0_v4, .tile = 256, .own = 940032, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD,
+         .in_order = 1},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_gpt_oss_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -2607,16 +2608,17 @@ static const struct program programs_v3[] = {
      .rows = softmax_gpt_oss_rows_v3, .tile = 256, .own = 236544, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
      .rows = softmax_gpt_oss_totals1_v3, .tile = -1, .own = 576, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 4,
-     .rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+     .rows = softmax_gpt_oss_dq_v3, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
          NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
      .rows = softmax_gpt_oss_sums2_v3, .tile = -1, .own = 41344, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 2,
      .rows = softmax_gpt_oss_dk_dv_sum_0_v3, .tile = 256, .own = 940032, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD,
+         .in_order = 1},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_gpt_oss_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -2640,16 +2642,17 @@ static const struct program programs_any[] = {
      .rows = softmax_gpt_oss_rows_any, .tile = 128, .own = 136704, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
      .rows = softmax_gpt_oss_totals1_any, .tile = -1, .own = 320, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dsink_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 4,
-     .rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
+     .rows = softmax_gpt_oss_dq_any, .tile = 64, .own = 61440, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
          NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
      .rows = softmax_gpt_oss_sums2_any, .tile = -1, .own = 41344, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 2,
      .rows = softmax_gpt_oss_dk_dv_sum_0_any, .tile = 128, .own = 530432, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD, .in_order = 1},
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_sum_0, NO_ARRAY}, .of_keys = OF_KEY_HEAD,
+         .in_order = 1},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_gpt_oss_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -2682,7 +2685,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_gpt_oss", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_gpt_oss", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct softmax_gpt_oss_params),
@@ -2699,7 +2702,7 @@ static const struct kernel kernel = {
     .saved = 1,
     .row_sums = 1,
     .row_of_sums = 64,
-    .sums_wanted = (const uint8_t[]){ARRAY_dq, NO_ARRAY},
+    .sums_wanted = (const uint16_t[]){ARRAY_dq, NO_ARRAY},
     .shared_gradient = {ARRAY_dq, ARRAY_dk},
     .decodes = 1,
     .moves = 1,
@@ -2757,6 +2760,16 @@ int softmax_gpt_oss_state_keep(const struct attn_problem *problem, void *state, 
     int64_t count)
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
+}
+size_t softmax_gpt_oss_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_gpt_oss_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_gpt_oss_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
 }
 int softmax_gpt_oss_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
@@ -2823,6 +2836,9 @@ const struct attn_kernel softmax_gpt_oss_kernel = {
     .state_truncate = softmax_gpt_oss_state_truncate,
     .state_copy = softmax_gpt_oss_state_copy,
     .state_keep = softmax_gpt_oss_state_keep,
+    .state_sums = softmax_gpt_oss_state_sums,
+    .state_set = softmax_gpt_oss_state_set,
+    .state_get = softmax_gpt_oss_state_get,
     .state_fold = softmax_gpt_oss_state_fold,
     .backward = backward_any,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,

@@ -1013,7 +1013,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_mla", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_mla", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_mla_params),
@@ -1077,6 +1077,16 @@ int softmax_mla_state_keep(const struct attn_problem *problem, void *state, int6
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t softmax_mla_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_mla_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_mla_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int softmax_mla_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1129,6 +1139,9 @@ const struct attn_kernel softmax_mla_kernel = {
     .state_truncate = softmax_mla_state_truncate,
     .state_copy = softmax_mla_state_copy,
     .state_keep = softmax_mla_state_keep,
+    .state_sums = softmax_mla_state_sums,
+    .state_set = softmax_mla_state_set,
+    .state_get = softmax_mla_state_get,
     .state_fold = softmax_mla_state_fold,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .values_are_keys = 1,

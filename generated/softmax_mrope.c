@@ -1616,7 +1616,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_mrope", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_mrope", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct softmax_mrope_params),
@@ -1681,6 +1681,16 @@ int softmax_mrope_state_keep(const struct attn_problem *problem, void *state, in
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t softmax_mrope_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_mrope_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_mrope_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int softmax_mrope_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1731,6 +1741,9 @@ const struct attn_kernel softmax_mrope_kernel = {
     .state_truncate = softmax_mrope_state_truncate,
     .state_copy = softmax_mrope_state_copy,
     .state_keep = softmax_mrope_state_keep,
+    .state_sums = softmax_mrope_state_sums,
+    .state_set = softmax_mrope_state_set,
+    .state_get = softmax_mrope_state_get,
     .state_fold = softmax_mrope_state_fold,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,

@@ -795,7 +795,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_rope_2d", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_rope_2d", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_rope_2d_params),

@@ -1062,7 +1062,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_slopes", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_slopes", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct softmax_slopes_params),
@@ -1125,6 +1125,16 @@ int softmax_slopes_state_keep(const struct attn_problem *problem, void *state, i
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t softmax_slopes_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_slopes_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_slopes_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int softmax_slopes_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1175,6 +1185,9 @@ const struct attn_kernel softmax_slopes_kernel = {
     .state_truncate = softmax_slopes_state_truncate,
     .state_copy = softmax_slopes_state_copy,
     .state_keep = softmax_slopes_state_keep,
+    .state_sums = softmax_slopes_state_sums,
+    .state_set = softmax_slopes_state_set,
+    .state_get = softmax_slopes_state_get,
     .state_fold = softmax_slopes_state_fold,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,

@@ -891,7 +891,7 @@ static const struct target target[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_softcap", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_softcap", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_softcap_params),

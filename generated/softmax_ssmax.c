@@ -1524,7 +1524,7 @@ static const struct array array[] = {
     {.name = "saved_0", .origin = FROM_SAVED},
     {.name = "row_0", .origin = FROM_ROW_SUMS},
     {.name = "partial_0", .origin = FROM_LEFT, .elements = 16, .sizes = 1 << -ATTN_HEADS,
-        .wanted = (const uint8_t[]){ARRAY_dfactor_array, NO_ARRAY}},
+        .wanted = (const uint16_t[]){ARRAY_dfactor_array, NO_ARRAY}},
 };
 
 #if defined(__x86_64__)
@@ -1541,13 +1541,13 @@ static const struct program programs_v4[] = {
      .rows = softmax_ssmax_rows_v4, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = softmax_ssmax_totals1_v4, .tile = -1, .own = 1088, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = softmax_ssmax_dk_dv_v4, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+     .rows = softmax_ssmax_dk_dv_v4, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
-     .rows = softmax_ssmax_dq_sums1_v4, .tile = -1, .own = 221312, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
-         ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+     .rows = softmax_ssmax_dq_sums1_v4, .tile = -1, .own = 221312, .of_pair = 128,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_ssmax_row_sums_v4, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -1568,13 +1568,13 @@ static const struct program programs_v3[] = {
      .rows = softmax_ssmax_rows_v3, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = softmax_ssmax_totals1_v3, .tile = -1, .own = 576, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = softmax_ssmax_dk_dv_v3, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+     .rows = softmax_ssmax_dk_dv_v3, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
-     .rows = softmax_ssmax_dq_sums1_v3, .tile = -1, .own = 221312, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dq,
-         ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+     .rows = softmax_ssmax_dq_sums1_v3, .tile = -1, .own = 221312, .of_pair = 128,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_ssmax_row_sums_v3, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -1590,13 +1590,13 @@ static const struct program programs_any[] = {
      .rows = softmax_ssmax_rows_any, .tile = 64, .own = 302080, .of_pair = 128, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = softmax_ssmax_totals1_any, .tile = -1, .own = 320, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dfactor_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = softmax_ssmax_dk_dv_any, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint8_t[]){ARRAY_dk,
+     .rows = softmax_ssmax_dk_dv_any, .tile = 64, .own = 307200, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
      .rows = softmax_ssmax_dq_sums1_any, .tile = -1, .own = 221312, .of_pair = 128,
-         .wanted = (const uint8_t[]){ARRAY_dq, ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
      .rows = softmax_ssmax_row_sums_any, .tile = 64, .own = 41216, .of_pair = 128},
     {.role = RUN_BACKWARD, .saved_again = 1,
@@ -1620,7 +1620,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_ssmax", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_ssmax", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .param = param, .params = 1, .params_bytes = sizeof(struct softmax_ssmax_params),
@@ -1693,6 +1693,16 @@ int softmax_ssmax_state_keep(const struct attn_problem *problem, void *state, in
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t softmax_ssmax_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_ssmax_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_ssmax_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int softmax_ssmax_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1758,6 +1768,9 @@ const struct attn_kernel softmax_ssmax_kernel = {
     .state_truncate = softmax_ssmax_state_truncate,
     .state_copy = softmax_ssmax_state_copy,
     .state_keep = softmax_ssmax_state_keep,
+    .state_sums = softmax_ssmax_state_sums,
+    .state_set = softmax_ssmax_state_set,
+    .state_get = softmax_ssmax_state_get,
     .state_fold = softmax_ssmax_state_fold,
     .backward = backward_any,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,

@@ -102,6 +102,19 @@ int softmax_ssmax_state_copy(const struct attn_problem *problem, void *to, int64
    this length. */
 int softmax_ssmax_state_keep(const struct attn_problem *problem, void *state, int64_t sequence, const int64_t *path,
     int64_t count);
+/* Returns the bytes of a state as an array [B, heads, features, value_dim] of the type of sums: the sum of each
+   key's features times its value. Heads are those of k, or of q if their sums differ. Returns 0 if states have
+   other sums, too, such as those of a denominator. */
+size_t softmax_ssmax_state_sums(const struct attn_problem *problem);
+/* Sets all sequences of an initialised state to this array. They then have the length of the tokens that the
+   kernel sums at a time. Returns ATTN_EFOLD if softmax_ssmax_state_sums() is 0. */
+int softmax_ssmax_state_set(const struct attn_problem *problem, void *state, const void *sums);
+/* Writes this array. It may move rows in the state, which does not change results. `params` is a struct
+   softmax_ssmax_params;
+   arrays with a row for each token may be NULL. The workspace is that of softmax_ssmax_extend. Returns ATTN_EFOLD if
+   softmax_ssmax_state_sums() is 0. */
+int softmax_ssmax_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace);
 /* Returns ATTN_EFOLD: states of this kernel cannot be joined. */
 int softmax_ssmax_state_fold(const struct attn_problem *problem, void *left, const void *right);
 extern const struct attn_kernel softmax_ssmax_kernel;

@@ -1618,7 +1618,7 @@ static const struct kept_array kept_array[] = {
 
 #include <attnrt/kernel/openmp.h>
 static const struct kernel kernel = {
-    .name = "softmax_yarn", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax_yarn", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_yarn_params),
@@ -1682,6 +1682,16 @@ int softmax_yarn_state_keep(const struct attn_problem *problem, void *state, int
 {
     return attn_call_state_keep(&kernel, problem, state, sequence, path, count);
 }
+size_t softmax_yarn_state_sums(const struct attn_problem *problem) { return attn_call_state_sums(&kernel, problem); }
+int softmax_yarn_state_set(const struct attn_problem *problem, void *state, const void *sums)
+{
+    return attn_call_state_set(&kernel, problem, state, sums);
+}
+int softmax_yarn_state_get(const struct attn_problem *problem, const void *params, void *state, void *sums,
+    void *workspace)
+{
+    return attn_call_state_get(&kernel, problem, params, state, sums, workspace);
+}
 int softmax_yarn_state_fold(const struct attn_problem *problem, void *left, const void *right)
 {
     return attn_call_state_fold(&kernel, problem, left, right);
@@ -1732,6 +1742,9 @@ const struct attn_kernel softmax_yarn_kernel = {
     .state_truncate = softmax_yarn_state_truncate,
     .state_copy = softmax_yarn_state_copy,
     .state_keep = softmax_yarn_state_keep,
+    .state_sums = softmax_yarn_state_sums,
+    .state_set = softmax_yarn_state_set,
+    .state_get = softmax_yarn_state_get,
     .state_fold = softmax_yarn_state_fold,
     .extend = extend_any, .state_chunk = state_chunk, .state_part = state_part,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,

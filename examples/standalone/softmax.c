@@ -3158,7 +3158,7 @@ extern int softmax_is_gnu_c;
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 20
+#define ATTNRT_TYPES 22
 #include <stddef.h>
 #include <stdint.h>
 
@@ -3167,7 +3167,8 @@ extern int softmax_is_gnu_c;
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
-                             key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
+                             key_heads, query_start is out of range, or `weights` is not NULL for a call that computes
+                             none. With 'delta' or key_heads, heads must equal
                              kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
                              another array of the call, or a page is also in other memory of the call */
@@ -3192,14 +3193,17 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
-    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge,
+        or a
+                             state is no array (NAME_state_set) */
     ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
     ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
-    ATTN_EPAGES = -18     /* one of these:
+    ATTN_EPAGES = -18,    /* one of these:
                              - a page of a sequence has a number out of range, is twice in its table, or gets tokens of
                                the call, or rows of NAME_state_keep, although another sequence has it
                              - pages are too small, or have no 16 to 256 tokens
                              - this kernel's states cannot be in pages */
+    ATTN_EVERSION = -19   /* the kernel was compiled with the headers of another version of libattnrt */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -3313,6 +3317,10 @@ struct attn_problem { /* zero the struct first, because later versions add membe
          decay reads. finish_gradients reads key_decay_gradients: those of the logarithm at each token */
     const double *query_decay;
     double *query_decay_gradients, *key_decay_gradients;
+    /* Used for weights. An array [B,H,n_q,n_k] of the kernel's dtype that forward writes, or NULL. Its strides are
+       `weights_at`. It must be NULL for NAME_extend and attn_ranks_…, which compute no weights. */
+    void *weights;
+    struct attn_strides weights_at;
 };
 /* ---- the description of a kernel: its types, parameters and functions ---- */
 
@@ -3522,9 +3530,16 @@ struct attn_kernel {
     int64_t decay_terms;
     uint64_t decay_params;
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
+    int weights; /* 1 if forward writes problem->weights */
+    /* For a state as an array [B, H or G, features, value_dim] of floats, or of doubles for f64. NULL without a state.
+       - state_sums: returns its bytes, or 0 if the sums of a state are not one matrix for each head
+       - state_set, state_get: NAME_state_set and NAME_state_get */
+    size_t (*state_sums)(const struct attn_problem *problem);
+    int (*state_set)(const struct attn_problem *problem, void *state, const void *sums);
+    int (*state_get)(const struct attn_problem *problem, const void *params, void *state, void *sums, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 20
+#elif ATTNRT_TYPES != 22
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 
@@ -3608,6 +3623,8 @@ struct attn_draw {
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
 INLINE int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+/* `size`: member batch of struct attn_problem. The sizes come first in it, in the order of enum attn_axis */
+INLINE int64_t size_of_axis(const int64_t *size, int64_t axis) { return size[-axis - 1]; }
 INLINE int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 INLINE int64_t shifted_left(int64_t x, int64_t by) { return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by); }
 INLINE int64_t shifted_right(int64_t x, int64_t by) { return x >> (by < 0 || by > 63 ? 63 : by); }
@@ -3687,19 +3704,15 @@ ATTN_API size_t attn_dtype_size(enum attn_dtype dtype)
     return 0;
 }
 
+_Static_assert(offsetof(struct attn_problem, n_k) == (-ATTN_N_K - 1) * sizeof(int64_t), "sizes are in order");
+
 ATTN_API void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
 {
     for (int k = 0; k < p->rank; k++) {
         shape[k] = p->shape[k];
         if (p->shape[k] >= 0) continue;
         const int64_t block = -p->shape[k] / 8;
-        switch ((enum attn_axis)(p->shape[k] % 8)) {
-        case ATTN_BATCH: shape[k] = problem->batch; break;
-        case ATTN_HEADS: shape[k] = problem->heads; break;
-        case ATTN_KV_HEADS: shape[k] = problem->kv_heads; break;
-        case ATTN_N_Q: shape[k] = problem->n_q; break;
-        case ATTN_N_K: shape[k] = problem->n_k; break;
-        }
+        shape[k] = size_of_axis(&problem->batch, p->shape[k] % 8);
         if (block && shape[k] > 0) shape[k] = (shape[k] - 1) / block + 1;
     }
 }
@@ -3744,18 +3757,11 @@ static bool extent_fits(const struct attn_strides *s, int64_t batch, int64_t hea
     return true;
 }
 
-/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. */
-static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
-                         bool all_fit)
+/* Checks strides that are not all 0, and replaces those that are not used. */
+static int given_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written)
 {
     if ((s->batch | s->head | s->row) < 0) return ATTN_EPROBLEM;
-    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
-    if ((s->batch | s->head | s->row) == 0) {
-        s->row = dim;
-        s->head = rows * dim;
-        s->batch = heads * rows * dim;
-        return 0;
-    }
+    if (!product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
     if (rows > 1 && s->row < dim) return ATTN_EPROBLEM;
     /* With a batch or head stride of 0, heads share memory. Outputs must not. */
     const bool any = batch > 0 && heads > 0 && rows > 0;
@@ -3765,6 +3771,17 @@ static int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, i
     if (rows < 2) s->row = dim;
     if (heads < 2) s->head = rows * dim;
     if (batch < 2) s->batch = heads * rows * dim;
+    return 0;
+}
+
+/* Fills in the strides of an array. `all_fit`: arrays of the problem have few enough elements. This is inline, because
+   short calls take much of their time here. */
+INLINE int strides_check(struct attn_strides *s, int64_t batch, int64_t heads, int64_t rows, int64_t dim, bool written,
+                         bool all_fit)
+{
+    if (s->batch | s->head | s->row) return given_check(s, batch, heads, rows, dim, written);
+    if (!all_fit && !product_fits(batch, heads, rows, dim)) return ATTN_ESIZE;
+    *s = (struct attn_strides){heads * rows * dim, rows * dim, dim};
     return 0;
 }
 
@@ -3780,23 +3797,20 @@ ATTN_API int attn_stored_problem_check(const struct attn_problem *problem, int64
     if (p->key_heads < 0 || (p->key_heads > 0 && (p->heads != p->kv_heads || p->heads % p->key_heads != 0)))
         return ATTN_EPROBLEM;
     const int64_t of_q = p->key_heads ? p->key_heads : p->heads, of_k = p->key_heads ? p->key_heads : p->kv_heads;
-    const struct {
-        struct attn_strides *strides;
-        int64_t heads, rows, dim;
-        bool written;
-    } array[] = {
-        {&p->q, of_q, p->n_q, head_dim, false},         {&p->k, of_k, p->n_k, key_row, false},
-        {&p->v, p->kv_heads, p->n_k, value_row, false}, {&p->out, p->heads, p->n_q, value_dim, true},
-        {&p->dout, p->heads, p->n_q, value_dim, false}, {&p->dq, of_q, p->n_q, head_dim, true},
-        {&p->dk, of_k, p->n_k, head_dim, true},         {&p->dv, p->kv_heads, p->n_k, value_dim, true},
-    };
     /* one check for all arrays, because most problems are small */
     const bool all_fit = product_fits(p->batch, max(max(p->heads, p->kv_heads), p->key_heads), max(p->n_q, p->n_k),
                                       max(max(head_dim, value_dim), max(key_row, value_row)));
-    int error = strides_check(&p->statistics_at, p->batch, p->heads, p->n_q, 1, p->statistics != NULL, all_fit);
-    for (size_t a = 0; a < sizeof array / sizeof *array && !error; a++)
-        error = strides_check(array[a].strides, p->batch, array[a].heads, array[a].rows, array[a].dim, array[a].written,
-                              all_fit);
+    const int64_t b = p->batch, h = p->heads, g = p->kv_heads, n_q = p->n_q, n_k = p->n_k;
+    int error = strides_check(&p->statistics_at, b, h, n_q, 1, p->statistics != NULL, all_fit);
+    if (!error) error = strides_check(&p->q, b, of_q, n_q, head_dim, false, all_fit);
+    if (!error) error = strides_check(&p->k, b, of_k, n_k, key_row, false, all_fit);
+    if (!error) error = strides_check(&p->v, b, g, n_k, value_row, false, all_fit);
+    if (!error) error = strides_check(&p->out, b, h, n_q, value_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dout, b, h, n_q, value_dim, false, all_fit);
+    if (!error) error = strides_check(&p->dq, b, of_q, n_q, head_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dk, b, of_k, n_k, head_dim, true, all_fit);
+    if (!error) error = strides_check(&p->dv, b, g, n_k, value_dim, true, all_fit);
+    if (!error && p->weights) error = strides_check(&p->weights_at, b, h, n_q, n_k, true, false);
     if (!error && filled == problem) *filled = own;
     return error;
 }
@@ -4451,7 +4465,7 @@ ATTN_API int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *anc
 #include <sched.h>
 #endif
 
-enum { MAX_ARRAYS = 128, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 255, SHARED_GRADIENTS = 2 };
+enum { MAX_ARRAYS = 1024, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
 
 /* ---- a call ---- */
 
@@ -4568,11 +4582,20 @@ enum program_role {
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
-    RUN_PREPARE   /* prepares keys for a state */
+    RUN_PREPARE,  /* prepares keys for a state */
+    RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
 };
 
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
 enum program_form { FORM_MANY, FORM_FEW, FORM_HEADS };
+
+/* The sums of a head, if they are one matrix: element (f, e) is `row` * f + `column` * e numbers after `at`. features:
+   the number of f, or 0 if they are no such matrix. The other members are the place of the solution of 'delta' for the
+   rows of a chunk. solution_row is 0 without 'delta'. */
+struct matrix_of_sums {
+    int64_t features, row, column, solution_row, solution_column;
+    size_t at, solution;
+};
 
 struct program {
     enum program_role role;
@@ -4597,7 +4620,7 @@ struct program {
        an array for another part, too */
     int adds, outer_results;
     int saves;             /* forward stores values for backward */
-    const uint8_t *wanted; /* the part runs if the call has one of these arrays, up to NO_ARRAY. NULL: always */
+    const uint16_t *wanted; /* the part runs if the call has one of these arrays, up to NO_ARRAY. NULL: always */
     int idle;              /* the part has nothing to compute */
     int of_terms;          /* the part computes gradients from those of the terms of prefix sums */
     /* The part computes again what forward may have saved: saved rows, or the solution of 'delta'. sums_slices: it adds
@@ -4621,6 +4644,7 @@ struct program {
     void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
+    struct matrix_of_sums matrix;
     int64_t chunk;                                               /* keys that are added to a state at a time */
     size_t kept;                                                 /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
@@ -4637,9 +4661,9 @@ struct target {
 enum array_origin {
     FROM_ARGUMENT,  /* an argument of entry points */
     FROM_PROBLEM,   /* a member of struct attn_problem */
+    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem */
     FROM_PARAMS,    /* a member of struct NAME_params */
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
-    FROM_ARRAY,     /* a part of another array */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
     FROM_ROW_SUMS,  /* numbers for each row that a part of backward makes for later parts: [B,H,n_q] */
     FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
@@ -4675,10 +4699,14 @@ struct array {
        - linear: the linear form leaves it. Arrays of the two forms share memory
        - whole: the number of the gradient that sums it over query heads, or 0. If all heads are apart, it is that array
        - sums: it has a row for each key and key/value head, or query head with `whole` */
-    const uint8_t *wanted;
+    const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes */
-    int sizes;        /* FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum attn_axis */
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row,
+        or of all constant axes
+                       */
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
+                         attn_axis */
+    enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
 
 /* An array whose rows a state stores. */
@@ -4698,6 +4726,7 @@ struct openmp {
 
 /* A kernel, in the form that runtime/call/ reads. */
 struct kernel {
+    uint64_t layout; /* KERNEL_LAYOUT. This member is always the first one */
     const char *name;
     const struct openmp *openmp; /* NULL: calls without a team have one thread */
     const struct target *target;
@@ -4713,24 +4742,25 @@ struct kernel {
     size_t gradients_bytes; /* the size of struct NAME_gradients */
     int strided, storage, values_are_keys, delta, positions, shares, masks;
     uint64_t seed; /* the seed of dropout in the spec */
-    enum attn_statistics statistics;
     int ids; /* the number of the array whose integers the linear form needs in order, or -1 */
     /* Prefix sums: prefix_row is the number of them for each head and position, or 0. `prefix` has the numbers of their
        arrays, in the order of enum prefix_array; subnormals are taken for zeros */
     int64_t prefix_row, sum_tokens;
-    uint8_t prefix[9];
-    const uint8_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
+    uint16_t prefix[9];
+    const uint16_t *prefix_wanted; /* the gradients that need those of the terms,
+        up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
+    int weighs;                   /* it has programs of RUN_WEIGHTS */
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED and FROM_ROW_SUMS, the number of the saved solution or -1 */
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
-    const uint8_t *sums_wanted;
+    const uint16_t *sums_wanted;
     /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may
        share a head of them */
-    uint8_t shared_gradient[SHARED_GRADIENTS];
+    uint16_t shared_gradient[SHARED_GRADIENTS];
     /* A state:
        - carried: it has sums over chunks; solves: and the solution for the keys after them
        - by_capacity: it stores all keys; read_back, read_first: the numbers of last and first keys that it stores
@@ -4749,6 +4779,15 @@ struct kernel {
     uint64_t fingerprint;
     int kept_arrays, given, sums;
 };
+
+/* What a kernel and the library that it calls must have in common: the sizes of the structs above, and a number that
+   changes when their meaning changes but not their sizes. */
+#define KERNEL_VERSION UINT64_C(1)
+#define KERNEL_LAYOUT \
+    ((((KERNEL_VERSION * 8191 + sizeof(struct call)) * 8191 + sizeof(struct program)) * 8191 + sizeof(struct array)) * \
+         8191 + \
+     sizeof(struct kernel))
+INLINE int fits_library(const struct kernel *kernel) { return kernel->layout == KERNEL_LAYOUT; }
 
 /* ---- what the entry points of a kernel call (runtime/call/) ---- */
 
@@ -4873,6 +4912,34 @@ INLINE void move_bytes(unsigned char *memory, unsigned char *tile, size_t bytes,
 
 #endif
 
+/* ---- arrays with a row for each sequence, head and position ---- */
+
+/* Returns the bytes of such an array, whose rows have `row` bytes. */
+INLINE size_t bytes_of_rows(size_t row, const struct attn_problem *p, int64_t heads, int64_t n)
+{
+    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), heads), n));
+}
+/* Returns the strides of such an array if it is contiguous. */
+INLINE struct attn_strides contiguous(int64_t heads, int64_t n, int64_t row)
+{
+    return (struct attn_strides){heads * n * row, n * row, row};
+}
+/* Returns the strides on the axes of sequences, heads and positions of a parameter, or 0 for an axis that it lacks. */
+INLINE struct attn_strides strides_of_axes(const struct place *place, const int axis[3])
+{
+    return (struct attn_strides){axis[0] < 0 ? 0 : place->stride[axis[0]], axis[1] < 0 ? 0 : place->stride[axis[1]],
+                                 axis[2] < 0 ? 0 : place->stride[axis[2]]};
+}
+INLINE size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+/* Returns the tasks of a key/value head of a program that carries sums. */
+INLINE int64_t tasks_of_sums(const struct attn_problem *p, const struct program *program)
+{
+    return program->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
+}
+
 /* ---- programs (program.c) ---- */
 
 /* `rows` for attn_call_program: the number of queries of all heads that share keys, or one of these. */
@@ -4911,6 +4978,8 @@ INLINE int check_arguments(const struct call *call, int queries, int keys)
                ? ATTN_EPOINTER
                : 0;
 }
+/* Returns the elements of an array with `elements` and `sizes`, or of its row if `elements` counts those of a row. */
+ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p);
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
 ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
@@ -4918,7 +4987,7 @@ ATTN_API int attn_call_after_keys(const struct kernel *kernel,
                                   const struct attn_problem *p); /* a query is after them */
 /* Returns the number of keys that the choice of a program depends on. */
 ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted); /* one of these arrays is not NULL */
+ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted); /* one of these arrays is not NULL */
 ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
 /* Returns whether an id is smaller than the id of the previous key. */
 ATTN_API int attn_call_ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row);
@@ -4992,8 +5061,7 @@ ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struc
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
-    unsigned char *work,
-                                        size_t bytes);
+                                        unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
    tables of tiles, corrected values. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
@@ -5077,58 +5145,65 @@ ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct att
     return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
 }
 
-/* Returns the strides of an output in the problem, an array [B,H,n_q]. If all are 0, it is contiguous. */
-static struct attn_strides strides_of_output(const struct attn_problem *p, struct attn_strides given)
+ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p)
 {
-    const int any = given.batch || given.head || given.row;
-    return any ? given : (struct attn_strides){p->heads * p->n_q, p->n_q, 1};
+    size_t elements = (size_t)a->elements;
+    for (int axis = 0; a->sizes >> axis; axis++)
+        if (a->sizes >> axis & 1) elements = bytes_times(elements, size_of_axis(&p->batch, -axis));
+    return elements;
 }
 
-/* Arguments of a call that are not NULL. */
+/* Arguments of a call that are not NULL, and those of them that it writes. */
 struct arguments {
-    const void *at[MAX_ARRAYS];
-    int written[MAX_ARRAYS], count;
+    const void *any[MAX_ARRAYS], *written[MAX_ARRAYS];
+    int count, outputs;
 };
+
+static int is_among(const void *at, const void *const *list, int count)
+{
+    int found = 0;
+    for (int n = 0; n < count; n++) found |= list[n] == at;
+    return found;
+}
 
 /* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
 static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
 {
-    const int writes = access > ACCESS_READ;
-    int wrong = 0;
     if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
-    for (int n = 0; n < earlier->count; n++)
-        if (earlier->at[n] == at && (writes || earlier->written[n])) wrong = SHARES_MEMORY;
-    earlier->at[earlier->count] = at;
-    earlier->written[earlier->count++] = writes;
-    return wrong;
+    const int writes = access > ACCESS_READ, shared = writes ? is_among(at, earlier->any, earlier->count)
+                                                             : is_among(at, earlier->written, earlier->outputs);
+    earlier->any[earlier->count++] = at;
+    if (writes) earlier->written[earlier->outputs++] = at;
+    return shared ? SHARES_MEMORY : 0;
 }
 
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
     struct arguments arguments;
-    arguments.count = 0;
+    arguments.count = arguments.outputs = 0;
     for (int k = 0; k < call->kernel->arrays; k++) {
         const struct array *const a = &call->kernel->array[k];
+        const enum array_access access = a->access[entry];
         struct place *const to = &call->array[k];
         to->at = NULL;
-        if (a->access[entry] == ACCESS_NONE) continue;
-        if (a->origin == FROM_ARGUMENT && argument) {
-            to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-            call->wrong |= fault_of(a, a->access[entry], to->at, &arguments);
-        } else if (a->origin == FROM_PROBLEM)
+        if (access == ACCESS_NONE || a->origin > FROM_ARRAY) continue;
+        if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
-        else if (a->origin == FROM_ARRAY && a->access[entry] == ACCESS_READ)
-            to->at = call->array[a->of].at;
-        if (a->origin == FROM_ARGUMENT || a->origin == FROM_PROBLEM || a->origin == FROM_ARRAY)
-            to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
-        if (a->origin == FROM_PROBLEM) to->strides = strides_of_output(&call->p, to->strides);
+        else if (a->origin == FROM_ARRAY)
+            to->at = access == ACCESS_READ ? call->array[a->of].at : NULL;
+        else if (argument) {
+            to->at = (void *)(uintptr_t)argument[a->argument[entry]];
+            call->wrong |= fault_of(a, access, to->at, &arguments);
+        }
+        to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
     }
 }
 
 ATTN_API int attn_call_begin(struct call *call, const struct kernel *kernel, const struct attn_problem *problem,
                              const void *params, const void *const *argument, enum array_entry entry, int given)
 {
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     if (!problem) return ATTN_EPOINTER;
     /* `check` fills in the problem */
     memset(&call->kernel, 0, offsetof(struct call, array) - offsetof(struct call, kernel));
@@ -5155,7 +5230,7 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
     const int64_t most = INT64_MAX / 8;
     int64_t contiguous = 1, last = 0;
     int any = 0;
-    if ((uintptr_t)array % element) return ATTN_EALIGN;
+    if ((uintptr_t)array & (element - 1)) return ATTN_EALIGN;
     for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
     for (int k = axes - 1; k >= 0; k--) {
         int64_t stride = contiguous;
@@ -5177,11 +5252,13 @@ ATTN_API int attn_call_take_params(struct call *call)
     if (kernel->params == 0) return 0;
     if (!call->params) return ATTN_EPARAM;
     for (int k = 0; k < kernel->params; k++)
-        if (!pointer_in(call->params, kernel->param[k].offset)) return ATTN_EPARAM;
+        if (!pointer_in(call->params, kernel->param[k].offset) && !(call->only_sums && kernel->param[k].rows))
+            return ATTN_EPARAM;
     const void *const given = kernel->strided ? pointer_in(call->params, kernel->strides) : NULL;
-    for (int k = 0; k < kernel->arrays; k++) {
+    for (int k = 0, left = kernel->params; left > 0; k++) {
         const struct array *const a = &kernel->array[k];
         if (a->origin != FROM_PARAMS) continue;
+        left--;
         const struct attn_param *const param = &kernel->param[a->param];
         struct place *const place = &call->array[k];
         place->at = pointer_in(call->params, param->offset);
@@ -5191,10 +5268,7 @@ ATTN_API int attn_call_take_params(struct call *call)
         const int error = fill_strides(place->stride, given ? member_of(given, param->strides) : NULL, size,
                                        param->rank, place->at, attn_dtype_size(param->dtype));
         if (error) return error;
-        if (a->has_rows)
-            place->strides = (struct attn_strides){a->axis[0] < 0 ? 0 : place->stride[a->axis[0]],
-                                                   a->axis[1] < 0 ? 0 : place->stride[a->axis[1]],
-                                                   a->axis[2] < 0 ? 0 : place->stride[a->axis[2]]};
+        if (a->has_rows) place->strides = strides_of_axes(place, a->axis);
     }
     return 0;
 }
@@ -5217,7 +5291,7 @@ ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_p
     return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
 }
 
-ATTN_API int attn_call_has_any(const struct call *call, const uint8_t *wanted)
+ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted)
 {
     int any = 0;
     for (; *wanted != NO_ARRAY; wanted++) any |= call->array[*wanted].at != NULL;
@@ -5252,22 +5326,22 @@ static size_t bytes_of_random(const struct kernel *kernel, size_t *work)
         const struct array *const a = &kernel->array[k];
         if (a->random == RANDOM_NONE) continue;
         bytes += bytes_of_param(&kernel->param[a->param], &rows, &columns);
-        const size_t one = a->random == RANDOM_ORTHOGONAL ? attn_orthogonal_work(rows, columns) : 0;
-        if (one > *work) *work = one;
+        if (a->random == RANDOM_ORTHOGONAL) *work = larger(*work, attn_orthogonal_work(rows, columns));
     }
     return bytes;
 }
 
 ATTN_API size_t attn_call_params_size(const struct kernel *kernel)
 {
-    size_t work;
-    const size_t bytes = bytes_of_random(kernel, &work);
+    size_t work = 0;
+    const size_t bytes = fits_library(kernel) ? bytes_of_random(kernel, &work) : 0;
     return bytes + work;
 }
 
 ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, uint64_t seed, void *storage)
 {
     size_t work, at = 0;
+    if (!fits_library(kernel)) return ATTN_EVERSION;
     const size_t bytes = bytes_of_random(kernel, &work);
     if (!params || (bytes && !storage)) return ATTN_EPOINTER;
     if (bytes && (uintptr_t)storage % 64) return ATTN_EALIGN;
@@ -5300,11 +5374,9 @@ ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, ui
 
 static void set_corrected(struct call *call, unsigned char *at)
 {
-    const struct attn_problem *const p = &call->p;
-    const int64_t row = call->kernel->value_dim;
     struct place *const place = &call->array[call->kernel->corrected];
     place->at = at;
-    place->strides = (struct attn_strides){p->heads * p->n_k * row, p->n_k * row, row};
+    place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
 }
 
 /* Returns whether the kernel has a program that computes corrected values before forward. */
@@ -5316,17 +5388,20 @@ static int corrects(const struct kernel *kernel)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
-                 terms = kernel->prefix_row ? attn_call_max_bytes(kernel, RUN_TERMS, INT64_MAX) : 0,
-                 correct = corrects(kernel) ? attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX) : 0,
-                 first = terms > correct ? terms : correct;
-    return forward > first ? forward : first;
+    const struct {
+        int has;
+        enum program_role role;
+    } first[] = {{kernel->prefix_row > 0, RUN_TERMS}, {corrects(kernel), RUN_CORRECT}, {kernel->weighs, RUN_WEIGHTS}};
+    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    for (size_t k = 0; k < sizeof first / sizeof *first; k++)
+        if (first[k].has) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k].role, INT64_MAX));
+    return bytes;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
 static int own_sums(const struct kernel *kernel, int64_t n_k)
 {
-    return attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+    return !kernel->weighs && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
 }
@@ -5356,7 +5431,7 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    if (!problem) return 0;
+    if (!problem || !fits_library(kernel)) return 0;
     const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
@@ -5378,19 +5453,21 @@ ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *
                        0, (size_t)elements * element);
 }
 
-/* Writes the statistics of rows that see no key. */
-static void clear_statistics(const struct call *call, const struct place *place, enum attn_dtype dtype)
+/* Writes an output of the problem for rows that see no key. */
+static void clear_output(const struct call *call, const struct array *a, const struct place *place)
 {
     const struct attn_problem *const p = &call->p;
     const struct attn_strides *const s = &place->strides;
-    const double none = call->kernel->statistics == ATTN_LOGARITHMS ? -HUGE_VAL : 0;
+    const double none = a->statistics == ATTN_LOGARITHMS ? -HUGE_VAL : 0;
+    const int64_t elements = (int64_t)attn_call_elements(a, p);
     for (int64_t row = 0; place->at && row < p->batch * p->heads * p->n_q; row++) {
         const int64_t at = row / p->n_q / p->heads * s->batch + row / p->n_q % p->heads * s->head +
                            row % p->n_q * s->row;
-        if (dtype == ATTN_F64)
-            ((double *)place->at)[at] = none;
-        else
-            ((float *)place->at)[at] = (float)none;
+        for (int64_t x = at; x < at + elements; x++)
+            if (a->dtype == ATTN_F64)
+                ((double *)place->at)[x] = none;
+            else
+                ((float *)place->at)[x] = (float)none;
     }
 }
 
@@ -5402,7 +5479,7 @@ static void compute_without_keys(const struct call *call)
         const struct array *const a = &kernel->array[k];
         if (a->origin == FROM_ARGUMENT && a->access[ENTRY_FORWARD] > ACCESS_READ)
             attn_call_clear_rows(call, &call->array[k], kernel->value_dim);
-        if (a->origin == FROM_PROBLEM) clear_statistics(call, &call->array[k], a->dtype);
+        if (a->origin == FROM_PROBLEM) clear_output(call, a, &call->array[k]);
     }
 }
 
@@ -5412,12 +5489,6 @@ static void compute_without_keys(const struct call *call)
 static const struct program *program_of_sums(const struct kernel *kernel)
 {
     return attn_call_program(kernel, RUN_FORWARD, 0, INT64_MAX, MANY_ROWS, 0);
-}
-
-/* Returns the tasks of a key/value head of this program. */
-static int64_t tasks_of_sums(const struct attn_problem *p, const struct program *program)
-{
-    return program->tile == 0 ? 1 : p->heads / max(p->kv_heads, 1);
 }
 
 ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct attn_problem *problem)
@@ -5441,7 +5512,7 @@ static int compute_first(struct call *call, const struct program *program, unsig
     if (kernel->prefix_row) {
         const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
         if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-        if (!program->own_sums) {
+        if (!program->own_sums || kernel->weighs) {
             attn_call_set_prefix_sums(call, memory);
             const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
             if (error) return error;
@@ -5459,13 +5530,13 @@ static int compute_first(struct call *call, const struct program *program, unsig
 static int take_saved(struct call *call, const struct attn_problem *problem, const struct program *program)
 {
     const struct kernel *const kernel = call->kernel;
-    if (!kernel->parts) return 0;
+    if (!kernel->parts || !problem->saved) return 0;
     const size_t saved = attn_call_saved_bytes(kernel, problem);
-    if (problem->saved && !bytes_fit(saved)) return ATTN_ESIZE;
-    if (problem->saved && problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
+    if (!bytes_fit(saved)) return ATTN_ESIZE;
+    if (problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (problem->saved && program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
-    if (problem->saved) attn_call_set_solution(call, (unsigned char *)problem->saved);
+    if (program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
+    attn_call_set_solution(call, (unsigned char *)problem->saved);
     return 0;
 }
 
@@ -5495,7 +5566,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.outer_head = call.outer_tasks * program->outer_bytes;
         call.gives = call.only_sums = adds;
     }
-    const size_t shared = attn_call_shared_bytes(kernel, &call.p, program->own_sums ? NULL : &call.p);
+    const size_t shared = attn_call_shared_bytes(kernel, &call.p,
+                                                 program->own_sums && !kernel->weighs ? NULL : &call.p);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
                                      max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
@@ -5504,10 +5576,16 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     unsigned char *const work = (unsigned char *)workspace + shared;
     if (kernel->delta && call.p.n_k == 0) compute_without_keys(&call);
     struct mask_tiles tables[MAX_MASKS];
-    error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
+    if (kernel->masks)
+        error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    if (program->by_heads) attn_call_heads_as_queries(&call);
     error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
+    if (!error && call.p.n_k > 0 && kernel->weighs && problem->weights) {
+        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
+        error = attn_call_run(&call, weights, threads, work, attn_call_bytes_a_thread(weights));
+    }
+    if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }
 
@@ -5550,6 +5628,7 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
 static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
                                            const struct program **end)
 {
+    if (!fits_library(kernel)) return *end; /* NULL: the table of targets is another one */
     for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
         const struct program *p = t->program;
         *end = p + t->programs;
@@ -5589,8 +5668,7 @@ ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_ro
     const struct program *end = NULL;
     size_t bytes = 0;
     for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->from <= max(n_k, 0) && attn_call_bytes_a_thread(p) > bytes)
-            bytes = attn_call_bytes_a_thread(p);
+        if (p->role == role && p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
     return bytes;
 }
 
@@ -5630,25 +5708,19 @@ ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 
 ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
-    return whole_lines(bytes_times(bytes_times(bytes_times(kernel->real, p->batch), p->heads), p->n_q));
-}
-
-/* Returns the bytes of the saved solution of 'delta'. */
-static size_t solution_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->kv_heads), p->n_k));
+    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
 }
 
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
-    const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved);
-    return kernel->solution < 0 ? bytes : bytes_plus(bytes, solution_bytes(kernel, p));
+    const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved),
+                 row = kernel->solution < 0 ? 0 : (size_t)kernel->value_dim * kernel->real;
+    return bytes_plus(bytes, bytes_of_rows(row, p, p->kv_heads, p->n_k));
 }
 
 ATTN_API size_t attn_call_saved(const struct kernel *kernel, const struct attn_problem *problem)
 {
-    const size_t bytes = problem ? attn_call_saved_bytes(kernel, problem) : 0;
+    const size_t bytes = problem && fits_library(kernel) ? attn_call_saved_bytes(kernel, problem) : 0;
     return bytes_fit(bytes) ? bytes : 0;
 }
 
@@ -5671,10 +5743,9 @@ ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
 {
     const struct kernel *const kernel = call->kernel;
     if (kernel->solution < 0) return;
-    const int64_t head = call->p.n_k * kernel->value_dim;
     struct place *const solution = &call->array[kernel->solution];
     solution->at = saved + (size_t)kernel->saved * attn_call_row_bytes(kernel, &call->p);
-    solution->strides = (struct attn_strides){call->p.kv_heads * head, head, kernel->value_dim};
+    solution->strides = contiguous(call->p.kv_heads, call->p.n_k, kernel->value_dim);
 }
 /* Prefix sums: sums of terms up to the position of a query or key, such as the logarithms of a decay. */
 
@@ -6102,8 +6173,7 @@ ATTN_API void attn_call_add_sums(const struct kernel *kernel, struct sum_rows to
 /* Returns the bytes of an array with a row per position and head. */
 ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n)
 {
-    const size_t row = (size_t)kernel->prefix_row * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), n));
+    return bytes_of_rows((size_t)kernel->prefix_row * kernel->real, p, p->heads, n);
 }
 
 /* Returns the number of rows of a head's sums. With outer sums, row -1 is the one before the first token. */
@@ -6136,8 +6206,7 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
                   bytes = row * (int64_t)kernel->real;
     const size_t of_queries = attn_call_prefix_rows(kernel, p, p->n_q),
                  of_keys = attn_call_prefix_rows(kernel, p, rows);
-    const struct attn_strides queries = {p->heads * p->n_q * row, p->n_q * row, row},
-                              keys = {p->heads * rows * row, rows * row, row};
+    const struct attn_strides queries = contiguous(p->heads, p->n_q, row), keys = contiguous(p->heads, rows, row);
     unsigned char *const key = at + 2 * of_queries + (kernel->outer ? bytes : 0), *const key_low = key + of_keys;
     set_place(call, PREFIX_OF_KEY, key, keys);
     set_place(call, PREFIX_OF_KEY_LOW, key_low, keys);
@@ -6164,19 +6233,13 @@ ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program 
     return error ? error : attn_call_run(call, &sums, threads, work, bytes);
 }
 
-/* Returns the bytes of the corrected values. */
-static size_t corrected_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    const size_t row = (size_t)kernel->value_dim * kernel->real;
-    return whole_lines(bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_k));
-}
-
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
                                        const struct attn_problem *sums)
 {
     size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
-    bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
-    return kernel->corrected >= 0 ? bytes_plus(bytes, corrected_bytes(kernel, p)) : bytes;
+    if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    if (kernel->corrected < 0) return bytes;
+    return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
 }
 
 /* Member decay_sums of struct attn_kernel. */
@@ -6195,8 +6258,7 @@ ATTN_API int attn_call_decay_sums(const struct kernel *kernel, const struct attn
     const size_t shared = attn_call_shared_bytes(kernel, &call.p, &call.p);
     const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
     if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-    const size_t corrects = attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX);
-    const size_t bytes = corrects > attn_call_bytes_a_thread(terms) ? corrects : attn_call_bytes_a_thread(terms);
+    const size_t bytes = larger(attn_call_max_bytes(kernel, RUN_CORRECT, INT64_MAX), attn_call_bytes_a_thread(terms));
     error = attn_call_take_workspace(kernel, problem, workspace, shared, bytes, &threads);
     if (error) return error;
     attn_call_set_prefix_sums(&call, (unsigned char *)workspace);
@@ -6492,7 +6554,8 @@ ATTN_API int attn_call_run(const struct call *call, const struct program *progra
                            unsigned char *workspace, size_t bytes)
 {
     struct job job = {.call = call, .program = program};
-    if (call->p.threads == 0 || call->p.team) threads = useful_threads(effort(&call->p, program), threads);
+    if (threads > 1 && (call->p.threads == 0 || call->p.team))
+        threads = useful_threads(effort(&call->p, program), threads);
     struct work work;
     begin_work(&work, &job, 1, threads, workspace, bytes);
     if (program->in_order && call->progress) {
@@ -6519,18 +6582,18 @@ static void sort_jobs(struct job *job, int64_t jobs)
 ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
 {
     double all = 0;
-    for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
+    for (int64_t k = 0; k < jobs && threads > 1; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
     const struct attn_problem *const p = &job->call->p;
     if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
     for (int64_t k = 0; k < jobs; k++) {
         const int error = count_tasks(&job[k], threads);
         if (error) return error;
-        job[k].effort /= (double)max(job[k].tasks, 1);
+        if (threads > 1) job[k].effort /= (double)max(job[k].tasks, 1);
     }
     /* Threads share a task only if it takes long, because they have to wait for each other. */
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    sort_jobs(job, jobs);
+    if (threads > 1) sort_jobs(job, jobs);
     struct work work;
     begin_work(&work, job, jobs, threads, workspace, bytes);
     in_threads(&work, work_on);
@@ -6567,7 +6630,7 @@ ATTN_API size_t attn_call_tiles_bytes(const struct kernel *kernel, const struct 
 {
     size_t bytes = 0;
     struct mask_tiles none;
-    for (int k = 0; kernel->masks && k < kernel->arrays; k++)
+    for (int k = 0; k < kernel->arrays; k++)
         if (kernel->array[k].mask) bytes = bytes_plus(bytes, describe_mask(kernel, k, problem, &none));
     return bytes;
 }
@@ -6616,7 +6679,6 @@ static void set_tiles(struct call *call, unsigned char *at)
 
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads)
 {
-    if (!call->kernel->masks) return 0;
     struct job job = {.call = call};
     struct work work;
     double bytes = 0;
@@ -6810,7 +6872,7 @@ static const struct openmp openmp = {{run_in_parallel, wait_for_all}, omp_get_ma
 
 #endif
 static const struct kernel kernel = {
-    .name = "softmax", .openmp = OPENMP,
+    .layout = KERNEL_LAYOUT, .name = "softmax", .openmp = OPENMP,
     .target = target, .targets = sizeof target / sizeof *target - 1,
     .array = array, .arrays = sizeof array / sizeof *array,
     .params_bytes = sizeof(struct softmax_params),

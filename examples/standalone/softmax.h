@@ -7,7 +7,7 @@
 #define ATTNC_softmax_H
 
 #ifndef ATTNRT_TYPES
-#define ATTNRT_TYPES 20
+#define ATTNRT_TYPES 22
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,7 +16,8 @@
 /* Return values of kernels; 0 is success. */
 enum attn_error {
     ATTN_EPROBLEM = -1,   /* a size or stride is negative, a stride is too small, heads is no multiple of kv_heads or
-                             key_heads, or query_start is out of range. With 'delta' or key_heads, heads must equal
+                             key_heads, query_start is out of range, or `weights` is not NULL for a call that computes
+                             none. With 'delta' or key_heads, heads must equal
                              kv_heads */
     ATTN_EPOINTER = -2,   /* an array, the workspace or the storage of parameters is NULL, or an output is also
                              another array of the call, or a page is also in other memory of the call */
@@ -41,14 +42,17 @@ enum attn_error {
                              - NAME_state_init: `start` is not a valid position
                              - NAME_state_fold: the states do not fit, for example because the second begins at
                                another position */
-    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge */
+    ATTN_EFOLD = -15,     /* this kernel's states cannot be joined by NAME_state_fold, or its results by attn_merge,
+        or a
+                             state is no array (NAME_state_set) */
     ATTN_ETILES = -16,    /* a table of tiles is for a mask of another shape or for other tiles, or is no table */
     ATTN_ERANKS = -17,    /* a message between ranks was not delivered (attnrt_ranks.h) */
-    ATTN_EPAGES = -18     /* one of these:
+    ATTN_EPAGES = -18,    /* one of these:
                              - a page of a sequence has a number out of range, is twice in its table, or gets tokens of
                                the call, or rows of NAME_state_keep, although another sequence has it
                              - pages are too small, or have no 16 to 256 tokens
                              - this kernel's states cannot be in pages */
+    ATTN_EVERSION = -19   /* the kernel was compiled with the headers of another version of libattnrt */
 };
 
 /* Threads of the caller, which a kernel uses instead of OpenMP's. Two libraries that both start threads compete for
@@ -162,6 +166,10 @@ struct attn_problem { /* zero the struct first, because later versions add membe
          decay reads. finish_gradients reads key_decay_gradients: those of the logarithm at each token */
     const double *query_decay;
     double *query_decay_gradients, *key_decay_gradients;
+    /* Used for weights. An array [B,H,n_q,n_k] of the kernel's dtype that forward writes, or NULL. Its strides are
+       `weights_at`. It must be NULL for NAME_extend and attn_ranks_…, which compute no weights. */
+    void *weights;
+    struct attn_strides weights_at;
 };
 /* ---- the description of a kernel: its types, parameters and functions ---- */
 
@@ -371,9 +379,16 @@ struct attn_kernel {
     int64_t decay_terms;
     uint64_t decay_params;
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
+    int weights; /* 1 if forward writes problem->weights */
+    /* For a state as an array [B, H or G, features, value_dim] of floats, or of doubles for f64. NULL without a state.
+       - state_sums: returns its bytes, or 0 if the sums of a state are not one matrix for each head
+       - state_set, state_get: NAME_state_set and NAME_state_get */
+    size_t (*state_sums)(const struct attn_problem *problem);
+    int (*state_set)(const struct attn_problem *problem, void *state, const void *sums);
+    int (*state_get)(const struct attn_problem *problem, const void *params, void *state, void *sums, void *workspace);
 };
 
-#elif ATTNRT_TYPES != 20
+#elif ATTNRT_TYPES != 22
 #error "these kernels were emitted by different versions of attnc: regenerate all of them with one version"
 #endif /* ATTNRT_TYPES */
 

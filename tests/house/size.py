@@ -23,7 +23,7 @@ LIMITS = (
     ('runtime', 12_000, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
     ('python', 11_200, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
-    ('generated', 110_000, '', ('generated/*.c',)),
+    ('generated', 118_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in
     ('conditions', 35, r'#(el)?if', ('compiler/emit/embedded/*.c',)),
