@@ -54,7 +54,7 @@ static void add_left(struct table_arrays *all, const struct emitted_file *e, str
         for (int n = 0; n < count; n++) {
             struct table_array *const to = add(all, left[n].identifier);
             to->left = &left[n];
-            to->origin = NULL; /* a later part reads these sums, so they have a place of their own */
+            to->origin = NULL; /* a later part reads these sums, so they are a left array */
             to->elements = 0;
             to->linear = linear;
         }

@@ -25,7 +25,7 @@ extern const char manual_commands[], manual_runtime[], manual_language[];
 #define MANUAL_KEYS "<!-- keys -->"           /* in spec.md: replaced by the tables of keys */
 #define MANUAL_FUNCTIONS "<!-- functions -->" /* in spec.md: replaced by the functions that expressions may call */
 #define MANUAL_NAMES "<!-- names -->"         /* in spec.md: replaced by the names that expressions may use */
-/* The maps of a spec that have a section of their own. */
+/* The maps of a spec with a separate section each. */
 extern const struct manual_map {
     const char *heading;
     enum group group;

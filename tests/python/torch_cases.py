@@ -612,6 +612,34 @@ def a_module_owns_the_learned_arrays(folder):
 
 
 @case
+def formulas_of_several_sums(folder):
+    """Tests attention() with scores, sums and an output, and its gradients, even under torch.compile."""
+    q, k, v = tensors(grad=True)
+    heads, members = q.shape[1], q.shape[1] // k.shape[1]
+    q2, k2 = (torch.randn(*x.shape[:3], 6, requires_grad=True) for x in (q, k))
+    lam = torch.rand(heads, requires_grad=True)
+    sums = {'a': {}, 'c': {'similarity': {'softmax': {'scale': 1, 'modify': '0.3 * r'}}}}
+
+    def formula(q, k, v, q2, k2, lam):
+        return attnc.attention(q, k, v, mask='causal', scores={'r': {'query': 'q2', 'key': 'k2'}}, sums=sums,
+                               output='a - lam[h] * c', arrays={'q2': q2, 'k2': k2, 'lam': lam})
+
+    def plain(q, k, v, q2, k2, lam):
+        hidden = ~torch.ones(q.shape[2], k.shape[2]).tril(k.shape[2] - q.shape[2]).bool()
+        k, v, k2 = (x.repeat_interleave(members, 1) for x in (k, v, k2))
+        one, other = (s.masked_fill(hidden, -torch.inf).softmax(-1).nan_to_num() @ v
+                      for s in (q @ k.mT / q.shape[3] ** 0.5, q2 @ k2.mT * 0.3))
+        return one - lam[:, None, None] * other
+    given = q, k, v, q2, k2, lam
+    wanted = torch.autograd.grad(plain(*given).square().sum(), given)
+    for function in formula, torch.compile(formula, backend='eager', fullgraph=True):
+        out = function(*given)
+        close(out.detach(), plain(*given).detach(), 1e-5, 'out')
+        for name, one, other in zip(('q', 'k', 'v', 'q2', 'k2', 'lam'), torch.autograd.grad(out.square().sum(), given), wanted):
+            close(one, other, 1e-3, 'd' + name)
+
+
+@case
 def formulas_read_arrays(folder):
     """Tests gradients with respect to a formula's arrays, even under torch.compile. A module owns the learned
     arrays."""

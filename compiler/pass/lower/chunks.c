@@ -33,7 +33,7 @@ static bool is_state(const struct by_chunks *p, int v)
 }
 
 /* Whether v is the sum of two states. They share a tile with it (differentiate/merge_states.c), but not if a SOLVE has
-   a state of its own, because then its values read one of the two. */
+   a separate state, because then its values read one of the two. */
 static bool is_merged_state(const struct by_chunks *p, int v)
 {
     const struct value *const sum = &p->g->value[v];

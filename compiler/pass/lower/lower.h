@@ -122,7 +122,7 @@ int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stm
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
 
 /* Makes the loops over keys with the body `inside`: one for each region of the sums that lower_values has lowered. Each
-   has the statements that its sums need, so that it visits only tiles of its own region. (regions.c) */
+   has the statements that its sums need, so that it visits only tiles of this region. (regions.c) */
 void lower_regions(struct lowering *x, struct stmt *inside);
 
 /* Sums over the lanes with a vector per point of the stream (stage ACROSS, sweep.c):

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import sys
 from typing import Any, Mapping, Sequence
@@ -42,15 +43,26 @@ def _type_of(array: Any, in_mask: bool) -> str:
         "bool" if dtype in ("bool", "uint8") else "int" if dtype.startswith(("int", "uint")) else "real")
 
 
-def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any) -> tuple[Declared, ...]:
+def _rows_of(scores: Mapping[str, Any], sums: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Returns the subscripts of the arrays that are rows of queries, keys or values."""
+    keys = [one.get("key") for one in scores.values()] + [one.get("values") for one in sums.values()]
+    heads = ("b", "h", "j", "")
+    return {**dict.fromkeys(filter(None, keys), heads),
+            **dict.fromkeys(filter(None, [one.get("query") for one in scores.values()]), ("b", "h", "row", ""))}
+
+
+def _declared(formula: str, mask: str, arrays: Mapping[str, Any], q: Any, k: Any,
+              rows: Mapping[str, tuple[str, ...]]) -> tuple[Declared, ...]:
     """Returns arrays as a spec declares them. If an axis always has the subscript b, h, g, j or row, its size is a
-    size of the problem. So one kernel serves all problems."""
+    size of the problem. So one kernel serves all problems. `rows` has the subscripts of arrays of rows."""
     names = {"b": ("B", q.shape[0]), "h": ("H", q.shape[1]), "g": ("G", k.shape[1]), "j": ("Nk", k.shape[2]),
              "row": ("Nq", q.shape[2])}
     made, text = [], f"{formula} {mask}"
     for name, array in arrays.items():
         shape: list[int | str] = [] if _is_number(array) else [int(n) for n in array.shape]
-        for axis, word in enumerate(sole_subscripts(text, name)[:len(shape)]):
+        if name in rows and len(shape) == 4 and shape[1] == k.shape[1] != q.shape[1]:
+            shape[1] = "G"
+        for axis, word in enumerate((rows.get(name) or sole_subscripts(text, name))[:len(shape)]):
             symbol, size = names.get(word, ("", 0))
             if symbol and size == shape[axis] and symbol not in shape:
                 shape[axis] = symbol
@@ -63,10 +75,11 @@ _formulas: dict[Any, Kernel] = {}
 
 def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
                 dropout: float, arrays: tuple[Declared, ...], head_dim: int, value_dim: int,
-                dtype: str, scaled: bool = False) -> Kernel:
+                dtype: str, scaled: bool = False, several: str = "") -> Kernel:
     """Returns the kernel for arguments of attention(). `arrays` has the names, shapes and types of arrays. If `scaled`,
-    the logit has its own scale."""
-    key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype, scaled)
+    the logit has its own scale. `several` has scores, sums and the output in JSON."""
+    key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype, scaled,
+           several)
     made = _formulas.get(key)
     if made is None:
         spec: dict[str, Any] = {
@@ -78,6 +91,7 @@ def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any,
                 "arrays": {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays} or None,
                 "dropout": dropout or None}
         spec.update((key, value) for key, value in more.items() if value is not None)
+        spec.update(json.loads(several or "{}"))
         # In Python 1/8 is 0.125, but in formulas 1/8 is 0 as in C. The option makes it an error.
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
@@ -140,8 +154,9 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
               weight: str | None = None, score: str | None = None,
               mask: str | Mapping[str, Any] | Array | None = None, normalize: str | Mapping[str, Any] | None = None,
               algorithm: str | None = None, arrays: Mapping[str, Array | float] | None = None, dropout: float = 0.0,
-              seed: int | None = None, out: Array | None = None,
-              threads: int | None = None) -> AnyArray:
+              seed: int | None = None, out: Array | None = None, threads: int | None = None,
+              scores: Mapping[str, Any] | None = None, sums: Mapping[str, Any] | None = None,
+              output: str | None = None) -> AnyArray:
     """Attention from a formula, compiled at the first call.
 
     q, k, v: as for a kernel, [batch, heads, positions, size]; they determine head sizes and dtype
@@ -169,6 +184,10 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
         seed drops the same weights in every call. Each probability has its own kernel
     seed: the seed of dropout, an integer below 2**63 for tensors, below 2**64 for other arrays
     out, threads: as for a kernel
+    scores, sums, output: several inner products, sums and what is computed from these, as the keys of a spec:
+        scores={"r": {"query": "q2", "key": "k2"}}, sums={"a": {}, "c": {"similarity": {"softmax": {"modify": "r"}}}},
+        output="a - 0.5 * c", arrays={"q2": q2, "k2": k2}. A sum has the weight, mask and denominator of the call where
+        it names none
 
     Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
     if weight is not None and score is not None:
@@ -210,10 +229,13 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     if attn_mask is not None:
         rule, logit = _with_mask(attn_mask, rule, score or "s", given, *inputs)
         score = logit if score is not None or logit != "s" else None
-    declared = _declared(weight or score or "", str(rule or ""), given, *inputs[:2])
+    keys = {"scores": scores, "sums": sums, "output": output}
+    several = json.dumps({key: value for key, value in keys.items() if value})
+    declared = _declared(f"{weight or score or ''} {several}", str(rule or ""), given, *inputs[:2],
+                         _rows_of(scores or {}, sums or {}))
     # torch.compile has a symbol for the default number, so the constant 0.0 is used
     formula = (weight, score, rule, normalize, algorithm, dropout if dropout else 0.0, declared,
-               head_dim, int(inputs[2].shape[3]), _FLOATS[dtype], scaled)
+               head_dim, int(inputs[2].shape[3]), _FLOATS[dtype], scaled, "" if several == "{}" else several)
     made: AnyArray
     if _is(q, "torch", "Tensor"):
         made = of_tensors().call_formula(formula, *inputs, given, seed, out, threads)

@@ -396,7 +396,7 @@ def score(rng, spec):
 
 
 def several(rng, spec):
-    """Adds a score, and sums with weights, masks and values of their own."""
+    """Adds a score, and sums that differ in weights, masks and values."""
     by = score(rng, spec) if rng.random() < 0.6 else ''
     weights = ['softmax', {'softmax': {'modify': 's + tanh(s)'}}, {'linear': {'features': 'elu_plus_one'}},
                {'linear': {'features': {'relu': {'eps': 0.1}}}}, {'polynomial': {'degree': 2}}, {'custom': {'weight': '1 + s * s'}}]
