@@ -4,7 +4,7 @@
    Ye et al., Differential Transformer (ICLR 2025), section 2.1; lam is lambda, which the paper computes from vectors
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
-   e (128), t (32), q2_axis_4 (64), k2_axis_4 (64):
+   e (128), t (32):
      q [b g m i d]
      k [b g j d]
      v [b g j e]
@@ -16,17 +16,17 @@
      x8 [b i t] = sin((i + query_start) * rope_theta)
      x9 [b g m i d] = q * x7[b, i, d / 2] + q[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x8[b, i,
      d / 2] * (d % 2 == 0 ? -1 : 1)
-     q2 [b g m i q2_axis_4], learned parameter
+     q2 [b g m i d], learned parameter
      x11 [b i t] = cos((i + query_start) * rope_theta)
      x12 [b i t] = sin((i + query_start) * rope_theta)
-     x13 [b g m i q2_axis_4] = q2 * x11[b, i, q2_axis_4 / 2] + q2[b, g, m, i,
-     q2_axis_4 % 2 == 0 ? q2_axis_4 + 1 : q2_axis_4 + -1] * x12[b, i, q2_axis_4 / 2] * (q2_axis_4 % 2 == 0 ? -1 : 1)
-     k2 [b g j k2_axis_4], learned parameter
+     x13 [b g m i d] = q2 * x11[b, i, d / 2] + q2[b, g, m, i, d % 2 == 0 ? d + 1 : d + -1] * x12[b, i,
+     d / 2] * (d % 2 == 0 ? -1 : 1)
+     k2 [b g j d], learned parameter
      x15 [j t] = cos(j * rope_theta)
      x16 [j t] = sin(j * rope_theta)
-     x17 [b g j k2_axis_4] = k2 * x15[j, k2_axis_4 / 2] + k2[b, g, j,
-     k2_axis_4 % 2 == 0 ? k2_axis_4 + 1 : k2_axis_4 + -1] * x16[j, k2_axis_4 / 2] * (k2_axis_4 % 2 == 0 ? -1 : 1)
-     x18 [b g m i j] = sum over q2_axis_4 of x13 * x17[b, g, j, q2_axis_4]
+     x17 [b g j d] = k2 * x15[j, d / 2] + k2[b, g, j, d % 2 == 0 ? d + 1 : d + -1] * x16[j,
+     d / 2] * (d % 2 == 0 ? -1 : 1)
+     x18 [b g m i j] = sum over d of x13 * x17
      x19 [b g m i j] = sum over d of x9 * x6
      x20 [b g m i j] = exp(x19 * 0.125)
      x21 [b g m i] = sum over j of x20 if j <= i + query_start
@@ -48,13 +48,13 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     759936 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 644608 bytes of workspace per thread
+     784512 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
-     429056 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 644608 bytes of workspace per thread
-     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 263680 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 644608 bytes of workspace per thread
+     453632 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 288256 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
 
    Contents:
      loops      differential_rows, differential_few, differential_saved, differential_row_sums,
@@ -302,9 +302,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
     float *const key = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
     float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
-    float *const key_2 = (float *)(void *)(work + 49152); /* [k2_axis_4: 64, j: 96] */
-    float *const all_query = (float *)(void *)(work + 73728); /* [q2_axis_4: 64, i: OF(32, 16, 16), OF(8, 8,
-        4) times] */
+    float *const key_2 = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
+    float *const all_query = (float *)(void *)(work + 73728); /* [d: 64, i: OF(32, 16, 16), OF(8, 8, 4) times] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_query_2 = (float *)(void *)(work + (4096 * LANES + 73728)); /* [d: 64, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
@@ -341,10 +340,10 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         (g * members + m)) * call->p.n_q : NULL;
     float *const saved_1 = call->array[ARRAY_saved_1].at ? (float *)call->array[ARRAY_saved_1].at + (b * call->p.heads +
         (g * members + m)) * call->p.n_q : NULL;
-    float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [q2_axis_4: 64, i: OF(32, 16, 16)] */
+    float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + OF(735360, 404480, 239104)); /* [k2_axis_4: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + OF(735360, 404480, 239104)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + OF(759936, 429056, 263680)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -368,9 +367,9 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         } else {
             /* q2_tile = q2_array, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                    q2_tile[q2_axis_4 * OF(32, 16, 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + q2_axis_4
-                        * q2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    q2_tile[d * OF(32, 16, 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + d *
+                        q2_array_stride_3] : 0;
         }
         /* q_tile = q, with zeros beyond the last row */
         T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
@@ -384,26 +383,19 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
             }
         }
-        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((q2_axis_4 % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
-        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(query + q2_axis_4 * OF(32, 16, 16) + i, ((T(load)(q2_tile + q2_axis_4 * OF(32, 16,
-                    16) + i) * T(load)(query_cos + (q2_axis_4 / 2) * OF(32, 16,
-                    16) + i)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) : (q2_axis_4 - 1)) *
-                    OF(32, 16, 16) + i) * T(load)(query_sin + (q2_axis_4 / 2) * OF(32, 16,
-                    16) + i)) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
+        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+           query_2 = ((q_tile  ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * OF(32, 16, 16) + i);
+                const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * OF(32, 16, 16) + i);
+                const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q2_tile + d * OF(32, 16,
+                    16) + i) * query_cos_3) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
                 T(store)(query_2 + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
-                    16) + i) * T(load)(query_cos + (d / 2) * OF(32, 16,
-                    16) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
-                    16) + i) * T(load)(query_sin + (d / 2) * OF(32, 16,
-                    16) + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+                    16) + i) * query_cos_3) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
@@ -436,35 +428,30 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                    k2_tile[k2_axis_4 * 96 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + k2_axis_4 *
-                        k2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    k2_tile[d * 96 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + d * k2_array_stride_3] : 0;
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_3 = j0 + j + T(lane);
+            const T(ints) t_6 = j0 + j + T(lane);
             for (int64_t t = 0; t < 32; t++) {
-                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_cos + t * 96 + j, T(cos)(&angle4));
-                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_sin + t * 96 + j, T(sin)(&angle5));
+                const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 96 + j, T(cos)(&angle7));
+                const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 96 + j, T(sin)(&angle8));
             }
         }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+           key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key + d * 96 + j, (T(load)(k_tile + d * 96 + j) * T(load)(key_cos + (d / 2) * 96 + j)) +
-                    ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * T(load)(key_sin + (d / 2) * 96 +
-                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* key_2 = (k2_tile * key_cos) + ((k2_tile * key_sin) * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key_2 + k2_axis_4 * 96 + j, (T(load)(k2_tile + k2_axis_4 * 96 + j) * T(load)(key_cos +
-                    (k2_axis_4 / 2) * 96 + j)) + ((T(load)(k2_tile + (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) :
-                    (k2_axis_4 - 1)) * 96 + j) * T(load)(key_sin + (k2_axis_4 / 2) * 96 + j)) * (float)(((k2_axis_4 % 2)
-                    == 0) ? (-1.0) : 1.0)));
+                const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * 96 + j);
+                const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * 96 + j);
+                const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                T(store)(key + d * 96 + j, (T(load)(k_tile + d * 96 + j) * key_cos_9) + ((T(load)(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 96 + j) * key_sin_10) * (float)t_11));
+                T(store)(key_2 + d * 96 + j, (T(load)(k2_tile + d * 96 + j) * key_cos_9) + ((T(load)(k2_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 96 + j) * key_sin_10) * (float)t_11));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
@@ -486,7 +473,7 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const sum_2_compensation = all_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048,
                 2048);
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over q2_axis_4 of key_2 * query */
+            /* score[j][i] = sum over d of key_2 * query */
             T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
             /* score_2[j][i] = sum over d of key * query_2 */
             T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
@@ -497,9 +484,9 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_6,
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
                             T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
@@ -528,21 +515,21 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) old_max_7 = T(load)(old_max + i);
-                const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(row_max + i));
-                T(store)(old_max + i, old_max_new8);
-                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new8);
-                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new8);
+                const T(vec) old_max_13 = T(load)(old_max + i);
+                const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new14);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
             }
             /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_max_10 = T(load)(row_max + i);
+                const T(vec) row_max_16 = T(load)(row_max + i);
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_2_9 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                    const T(vec) score_2_new11 = T(exp2)(score_2_9 - row_max_10);
-                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new11);
-                    row_sum_in += score_2_new11;
+                    const T(vec) score_2_15 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                    const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
+                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new17);
+                    row_sum_in += score_2_new17;
                 }
                 T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
             }
@@ -571,9 +558,9 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
                             T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
@@ -602,21 +589,21 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
                row_sum_2_compensation = row_sum_2_compensation * ol ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) old_max_2_13 = T(load)(old_max_2 + i);
-                const T(vec) old_max_2_new14 = T(exp2)(old_max_2_13 - T(load)(row_max_2 + i));
-                T(store)(old_max_2 + i, old_max_2_new14);
-                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new14);
-                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new14);
+                const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+                const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+                T(store)(old_max_2 + i, old_max_2_new20);
+                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
             }
             /* score = exp2(score - row_max_2); row_sum_2 += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_max_2_16 = T(load)(row_max_2 + i);
+                const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
                 T(vec) row_sum_2_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_15 = T(load)(score + j * OF(32, 16, 16) + i);
-                    const T(vec) score_new17 = T(exp2)(score_15 - row_max_2_16);
-                    T(store)(score + j * OF(32, 16, 16) + i, score_new17);
-                    row_sum_2_in += score_new17;
+                    const T(vec) score_21 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new23);
+                    row_sum_2_in += score_new23;
                 }
                 T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
             }
@@ -651,30 +638,30 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const sum_2 = all_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
             /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) - (lam * select(row_sum_2 == 0.0f, 0.0f,
                sum_2 * (1.0f / row_sum_2))) */
-            const float lam_array_21 = lam_array[0];
+            const float lam_array_27 = lam_array[0];
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_sum_18 = T(load)(row_sum + i);
-                const T(mask) t_19 = row_sum_18 == 0.0f;
-                const T(vec) t_20 = 1.0f / row_sum_18;
-                const T(vec) row_sum_2_22 = T(load)(row_sum_2 + i);
-                const T(mask) t_23 = row_sum_2_22 == 0.0f;
-                const T(vec) t_24 = 1.0f / row_sum_2_22;
+                const T(vec) row_sum_24 = T(load)(row_sum + i);
+                const T(mask) t_25 = row_sum_24 == 0.0f;
+                const T(vec) t_26 = 1.0f / row_sum_24;
+                const T(vec) row_sum_2_28 = T(load)(row_sum_2 + i);
+                const T(mask) t_29 = row_sum_2_28 == 0.0f;
+                const T(vec) t_30 = 1.0f / row_sum_2_28;
                 for (int64_t e = 0; e < 128; e++) {
-                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_19, T(splat)(0.0f), T(load)(sum + e * OF(32, 16,
-                        16) + i) * t_20) - (lam_array_21 * T(pick)(t_23, T(splat)(0.0f), T(load)(sum_2 + e * OF(32, 16,
-                        16) + i) * t_24)));
+                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_25, T(splat)(0.0f), T(load)(sum + e * OF(32, 16,
+                        16) + i) * t_26) - (lam_array_27 * T(pick)(t_29, T(splat)(0.0f), T(load)(sum_2 + e * OF(32, 16,
+                        16) + i) * t_30)));
                 }
             }
             if (saved_0 || saved_1) {
                 /* query_scale = select(row_sum_2 == 0.0f, 0.0f, (log(row_sum_2) + (row_max_2 * 0.6931472f)) *
                    1.442695f); query_scale_2 = select(r ... */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(vec) row_sum_2_25 = T(load)(row_sum_2 + i);
-                    T(store)(query_scale + i, T(pick)(row_sum_2_25 == 0.0f, T(splat)(0.0f),
-                        (T(log)(row_sum_2_25) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
-                    const T(vec) row_sum_26 = T(load)(row_sum + i);
-                    T(store)(query_scale_2 + i, T(pick)(row_sum_26 == 0.0f, T(splat)(0.0f),
-                        (T(log)(row_sum_26) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+                    const T(vec) row_sum_2_31 = T(load)(row_sum_2 + i);
+                    T(store)(query_scale + i, T(pick)(row_sum_2_31 == 0.0f, T(splat)(0.0f),
+                        (T(log)(row_sum_2_31) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
+                    const T(vec) row_sum_32 = T(load)(row_sum + i);
+                    T(store)(query_scale_2 + i, T(pick)(row_sum_32 == 0.0f, T(splat)(0.0f),
+                        (T(log)(row_sum_32) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
@@ -717,22 +704,21 @@ TARGET APART void T(differential_few_begin)(const struct call *call, int64_t tas
     const int64_t q2_array_head = call->array[ARRAY_q2_array].strides.head;
     float *const query_cos = (float *)(void *)(share->shared + 0); /* [t: 32, r: 64] */
     float *const query_sin = (float *)(void *)(share->shared + 8192); /* [t: 32, r: 64] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [q2_axis_4: 64, r: 64] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
     float *const query_2 = (float *)(void *)(share->shared + 32768); /* [d: 64, r: 64] */
-    float *const q2_tile = (float *)(void *)(share->work + 0); /* [q2_axis_4: 64, r: 64 of 80] */
+    float *const q2_tile = (float *)(void *)(share->work + 0); /* [d: 64, r: 64 of 80] */
     float *const q_tile = (float *)(void *)(share->work + 20480); /* [d: 64, r: 64 of 80] */
     if (q2_array_stride_3 == 1) {
         /* q2_tile = q2_array, with zeros beyond the last row */
         for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
-            for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                q2_tile[q2_axis_4 * 80 + r] = r < r1 ? q2_array[r / n_q * q2_array_head + r % n_q * q2_array_row +
-                    q2_axis_4] : 0;
+            for (int64_t d = 0; d < 64; d++)
+                q2_tile[d * 80 + r] = r < r1 ? q2_array[r / n_q * q2_array_head + r % n_q * q2_array_row + d] : 0;
     } else {
         /* q2_tile = q2_array, with zeros beyond the last row */
         for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
-            for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                q2_tile[q2_axis_4 * 80 + r] = r < r1 ? q2_array[r / n_q * q2_array_head + r % n_q * q2_array_row +
-                    q2_axis_4 * q2_array_stride_3] : 0;
+            for (int64_t d = 0; d < 64; d++)
+                q2_tile[d * 80 + r] = r < r1 ? q2_array[r / n_q * q2_array_head + r % n_q * q2_array_row + d *
+                    q2_array_stride_3] : 0;
     }
     /* q_tile = q, with zeros beyond the last row */
     for (int64_t r = r0; r < r0 + round_up(r1 - r0, LANES); r++)
@@ -749,22 +735,17 @@ TARGET APART void T(differential_few_begin)(const struct call *call, int64_t tas
             T(store)(query_sin + t * 64 + r, T(sin)(&angle2));
         }
     }
-    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((q2_axis_4 % 2) == 0, -1.0f,
-       1.0f))) * 0.18033688f */
-    for (int64_t r = r0; r < r1; r += LANES) {
-        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-            T(store)(query + q2_axis_4 * 64 + r, ((T(load)(q2_tile + q2_axis_4 * 80 + r) * T(load)(query_cos +
-                (q2_axis_4 / 2) * 64 + r)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) : (q2_axis_4
-                - 1)) * 80 + r) * T(load)(query_sin + (q2_axis_4 / 2) * 64 + r)) * (float)(((q2_axis_4 % 2) == 0) ?
-                (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+       query_2 = ((q_tile  ... */
     for (int64_t r = r0; r < r1; r += LANES) {
         for (int64_t d = 0; d < 64; d++) {
-            T(store)(query_2 + d * 64 + r, ((T(load)(q_tile + d * 80 + r) * T(load)(query_cos + (d / 2) * 64 + r)) +
-                ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 80 + r) * T(load)(query_sin + (d / 2) * 64 +
-                r)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * 64 + r);
+            const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * 64 + r);
+            const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
+            T(store)(query + d * 64 + r, ((T(load)(q2_tile + d * 80 + r) * query_cos_3) + ((T(load)(q2_tile + (((d % 2)
+                == 0) ? (d + 1) : (d - 1)) * 80 + r) * query_sin_4) * (float)t_5)) * 0.18033688f);
+            T(store)(query_2 + d * 64 + r, ((T(load)(q_tile + d * 80 + r) * query_cos_3) + ((T(load)(q_tile + (((d % 2)
+                == 0) ? (d + 1) : (d - 1)) * 80 + r) * query_sin_4) * (float)t_5)) * 0.18033688f);
         }
     }
 }
@@ -835,8 +816,8 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
     float *const key_cos = (float *)(void *)(share->work + 0); /* [t: 32, j: 128 of 144] */
     float *const key_sin = (float *)(void *)(share->work + 18432); /* [t: 32, j: 128 of 144] */
     float *const key = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const key_2 = (float *)(void *)(share->work + 73728); /* [k2_axis_4: 64, j: 128 of 144] */
-    float *const query = (float *)(void *)(share->shared + 16384); /* [q2_axis_4: 64, r: 64] */
+    float *const key_2 = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
+    float *const query = (float *)(void *)(share->shared + 16384); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_2 = (float *)(void *)(share->shared + 32768); /* [d: 64, r: 64] */
     float *const score_2 = (float *)(void *)(share->work + 73728); /* [r: 64, j: 128 of 144] */
@@ -848,8 +829,8 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
     float *const old_max_2 = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum_2 = (float *)(void *)(share->slots + 37632); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(share->slots + 37888); /* [chunk, r: 64, e: 128 of 144] */
-    float *const k_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
-    float *const k2_tile = (float *)(void *)(share->work + 110592); /* [k2_axis_4: 64, j: 128 of 144] */
+    float *const k_tile = (float *)(void *)(share->work + 110592); /* [d: 64, j: 128 of 144] */
+    float *const k2_tile = (float *)(void *)(share->work + 147456); /* [d: 64, j: 128 of 144] */
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_max_2 = -FLT_MAX; state_sum_2 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
         T(store)(state_max + (chunk - chunk0) * 18688 + r, T(splat)(-FLT_MAX));
@@ -877,38 +858,33 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                    k2_tile[k2_axis_4 * 144 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + k2_axis_4 *
-                        k2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    k2_tile[d * 144 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + d * k2_array_stride_3] : 0;
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_3 = j0 + j + T(lane);
+            const T(ints) t_6 = j0 + j + T(lane);
             for (int64_t t = 0; t < 32; t++) {
-                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_cos + t * 144 + j, T(cos)(&angle4));
-                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_sin + t * 144 + j, T(sin)(&angle5));
+                const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 144 + j, T(cos)(&angle7));
+                const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 144 + j, T(sin)(&angle8));
             }
         }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+           key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * T(load)(key_cos + (d / 2) * 144 + j)) +
-                    ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * T(load)(key_sin + (d / 2) * 144
-                    + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * 144 + j);
+                const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * 144 + j);
+                const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * key_cos_9) + ((T(load)(k_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_10) * (float)t_11));
+                T(store)(key_2 + d * 144 + j, (T(load)(k2_tile + d * 144 + j) * key_cos_9) + ((T(load)(k2_tile + (((d %
+                    2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_10) * (float)t_11));
             }
         }
-        /* key_2 = (k2_tile * key_cos) + ((k2_tile * key_sin) * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key_2 + k2_axis_4 * 144 + j, (T(load)(k2_tile + k2_axis_4 * 144 + j) * T(load)(key_cos +
-                    (k2_axis_4 / 2) * 144 + j)) + ((T(load)(k2_tile + (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) :
-                    (k2_axis_4 - 1)) * 144 + j) * T(load)(key_sin + (k2_axis_4 / 2) * 144 + j)) * (float)(((k2_axis_4 %
-                    2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[r][j] = sum over q2_axis_4 of query * key_2 */
+        /* score[r][j] = sum over d of query * key_2 */
         T(dot3)(round_up(j1 - j0, LANES), rows, query, key_2, score);
         /* score_2[r][j] = sum over d of query_2 * key */
         T(dot3)(round_up(j1 - j0, LANES), rows, query_2, key, score_2);
@@ -919,9 +895,9 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score_2 = select(j <= ((r % n_q) + query_start), score_2, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(ints) t_6 = j0 + j + T(lane);
+                const T(ints) t_12 = j0 + j + T(lane);
                 for (int64_t r = 0; r < rows; r++) {
-                    T(store)(score_2 + r * 144 + j, T(pick)(__builtin_convertvector(t_6 <= ((r % n_q) + query_start),
+                    T(store)(score_2 + r * 144 + j, T(pick)(__builtin_convertvector(t_12 <= ((r % n_q) + query_start),
                         T(mask)), T(load)(score_2 + r * 144 + j), T(splat)(-INFINITY)));
                 }
             }
@@ -939,11 +915,11 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         }
         /* old_max = exp2(old_max - state_max); state_sum = state_sum * old_max */
         for (int64_t r = 0; r < rows; r += LANES) {
-            const T(vec) old_max_7 = T(load)(old_max + r);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(state_max + (chunk - chunk0) * 18688 + r));
-            T(store)(old_max + r, old_max_new8);
+            const T(vec) old_max_13 = T(load)(old_max + r);
+            const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(state_max + (chunk - chunk0) * 18688 + r));
+            T(store)(old_max + r, old_max_new14);
             T(store)(state_sum + (chunk - chunk0) * 18688 + r, T(load)(state_sum + (chunk - chunk0) * 18688 + r) *
-                old_max_new8);
+                old_max_new14);
         }
         /* score_2 = exp2(score_2 - state_max) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -978,9 +954,9 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
             T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
-                const int64_t t_9 = (r % n_q) + query_start;
+                const int64_t t_15 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_9, T(mask));
+                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_15, T(mask));
                 }
                 T(add_seen_lanes)(128, state + (chunk - chunk0) * 18688 + r * 144, score_2 + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -999,9 +975,9 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= ((r % n_q) + query_start), score, -INFINITY) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(ints) t_10 = j0 + j + T(lane);
+                const T(ints) t_16 = j0 + j + T(lane);
                 for (int64_t r = 0; r < rows; r++) {
-                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector(t_10 <= ((r % n_q) + query_start),
+                    T(store)(score + r * 144 + j, T(pick)(__builtin_convertvector(t_16 <= ((r % n_q) + query_start),
                         T(mask)), T(load)(score + r * 144 + j), T(splat)(-INFINITY)));
                 }
             }
@@ -1020,11 +996,11 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         }
         /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
         for (int64_t r = 0; r < rows; r += LANES) {
-            const T(vec) old_max_2_11 = T(load)(old_max_2 + r);
-            const T(vec) old_max_2_new12 = T(exp2)(old_max_2_11 - T(load)(state_max_2 + (chunk - chunk0) * 18688 + r));
-            T(store)(old_max_2 + r, old_max_2_new12);
+            const T(vec) old_max_2_17 = T(load)(old_max_2 + r);
+            const T(vec) old_max_2_new18 = T(exp2)(old_max_2_17 - T(load)(state_max_2 + (chunk - chunk0) * 18688 + r));
+            T(store)(old_max_2 + r, old_max_2_new18);
             T(store)(state_sum_2 + (chunk - chunk0) * 18688 + r, T(load)(state_sum_2 + (chunk - chunk0) * 18688 + r) *
-                old_max_2_new12);
+                old_max_2_new18);
         }
         /* score = exp2(score - state_max_2) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1059,9 +1035,9 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
             T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
-                const int64_t t_13 = (r % n_q) + query_start;
+                const int64_t t_19 = (r % n_q) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_13, T(mask));
+                    in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_19, T(mask));
                 }
                 T(add_seen_lanes)(128, state_2 + (chunk - chunk0) * 18688 + r * 144, score + r * 144, v + j0 * v_row,
                     v_row, j1 - j0, in_region);
@@ -1109,56 +1085,56 @@ TARGET APART void T(differential_few_fold)(const struct call *call, int64_t task
         /* before_max = carried_max; carried_max max= state_max; carried_factor = exp2(before_max - carried_max);
            slot_factor = exp2(state_ ... */
         for (int64_t r = r0; r < r1; r += LANES) {
-            const T(vec) carried_max_14 = T(load)(carried_max + r);
-            const T(vec) before_max_new15 = carried_max_14;
-            const T(vec) state_max_16 = T(load)(state_max + (chunk - chunk0) * 18688 + r);
-            const T(vec) carried_max_new17 = T(max)(T(load)(carried_max + r), state_max_16);
-            T(store)(carried_max + r, carried_max_new17);
-            const T(vec) carried_factor_new18 = T(exp2)(before_max_new15 - carried_max_new17);
-            T(store)(carried_factor + r, carried_factor_new18);
-            const T(vec) slot_factor_new19 = T(exp2)(state_max_16 - carried_max_new17);
-            T(store)(slot_factor + r, slot_factor_new19);
-            const T(vec) carried_sum_20 = T(load)(carried_sum + r);
-            T(store)(carried_sum + r, carried_sum_20 * carried_factor_new18);
-            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new18);
+            const T(vec) carried_max_20 = T(load)(carried_max + r);
+            const T(vec) before_max_new21 = carried_max_20;
+            const T(vec) state_max_22 = T(load)(state_max + (chunk - chunk0) * 18688 + r);
+            const T(vec) carried_max_new23 = T(max)(T(load)(carried_max + r), state_max_22);
+            T(store)(carried_max + r, carried_max_new23);
+            const T(vec) carried_factor_new24 = T(exp2)(before_max_new21 - carried_max_new23);
+            T(store)(carried_factor + r, carried_factor_new24);
+            const T(vec) slot_factor_new25 = T(exp2)(state_max_22 - carried_max_new23);
+            T(store)(slot_factor + r, slot_factor_new25);
+            const T(vec) carried_sum_26 = T(load)(carried_sum + r);
+            T(store)(carried_sum + r, carried_sum_26 * carried_factor_new24);
+            T(store)(carried_sum_compensation + r, T(load)(carried_sum_compensation + r) * carried_factor_new24);
             T(add)(carried_sum + r, carried_sum_compensation + r, T(load)(state_sum + (chunk - chunk0) * 18688 + r) *
-                slot_factor_new19, T(splat)(1));
+                slot_factor_new25, T(splat)(1));
         }
         /* before_max_2 = carried_max_2; carried_max_2 max= state_max_2;
            carried_factor_2 = exp2(before_max_2 - carried_max_2); slot_factor ... */
         for (int64_t r = r0; r < r1; r += LANES) {
-            const T(vec) carried_max_2_21 = T(load)(carried_max_2 + r);
-            const T(vec) before_max_2_new22 = carried_max_2_21;
-            const T(vec) state_max_2_23 = T(load)(state_max_2 + (chunk - chunk0) * 18688 + r);
-            const T(vec) carried_max_2_new24 = T(max)(T(load)(carried_max_2 + r), state_max_2_23);
-            T(store)(carried_max_2 + r, carried_max_2_new24);
-            const T(vec) carried_factor_2_new25 = T(exp2)(before_max_2_new22 - carried_max_2_new24);
-            T(store)(carried_factor_2 + r, carried_factor_2_new25);
-            const T(vec) slot_factor_2_new26 = T(exp2)(state_max_2_23 - carried_max_2_new24);
-            T(store)(slot_factor_2 + r, slot_factor_2_new26);
-            const T(vec) carried_sum_2_27 = T(load)(carried_sum_2 + r);
-            T(store)(carried_sum_2 + r, carried_sum_2_27 * carried_factor_2_new25);
-            T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_2_new25);
+            const T(vec) carried_max_2_27 = T(load)(carried_max_2 + r);
+            const T(vec) before_max_2_new28 = carried_max_2_27;
+            const T(vec) state_max_2_29 = T(load)(state_max_2 + (chunk - chunk0) * 18688 + r);
+            const T(vec) carried_max_2_new30 = T(max)(T(load)(carried_max_2 + r), state_max_2_29);
+            T(store)(carried_max_2 + r, carried_max_2_new30);
+            const T(vec) carried_factor_2_new31 = T(exp2)(before_max_2_new28 - carried_max_2_new30);
+            T(store)(carried_factor_2 + r, carried_factor_2_new31);
+            const T(vec) slot_factor_2_new32 = T(exp2)(state_max_2_29 - carried_max_2_new30);
+            T(store)(slot_factor_2 + r, slot_factor_2_new32);
+            const T(vec) carried_sum_2_33 = T(load)(carried_sum_2 + r);
+            T(store)(carried_sum_2 + r, carried_sum_2_33 * carried_factor_2_new31);
+            T(store)(carried_sum_2_compensation + r, T(load)(carried_sum_2_compensation + r) * carried_factor_2_new31);
             T(add)(carried_sum_2 + r, carried_sum_2_compensation + r,
-                T(load)(state_sum_2 + (chunk - chunk0) * 18688 + r) * slot_factor_2_new26, T(splat)(1));
+                T(load)(state_sum_2 + (chunk - chunk0) * 18688 + r) * slot_factor_2_new32, T(splat)(1));
         }
         /* before = carried; carried = carried * carried_factor; carried_compensation = carried_compensation *
            carried_factor; carried += s ... */
         for (int64_t r = r0; r < r1; r++) {
             for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    const T(vec) carried_28 = T(load)(carried + r * 144 + e);
-                    const float carried_factor_29 = carried_factor[r];
-                    T(store)(carried + r * 144 + e, carried_28 * carried_factor_29);
+                    const T(vec) carried_34 = T(load)(carried + r * 144 + e);
+                    const float carried_factor_35 = carried_factor[r];
+                    T(store)(carried + r * 144 + e, carried_34 * carried_factor_35);
                     T(store)(carried_compensation + r * 144 + e, T(load)(carried_compensation + r * 144 + e) *
-                        carried_factor_29);
+                        carried_factor_35);
                     T(add)(carried + r * 144 + e, carried_compensation + r * 144 + e,
                         T(load)(state + (chunk - chunk0) * 18688 + r * 144 + e) * slot_factor[r], T(splat)(1));
-                    const T(vec) carried_2_30 = T(load)(carried_2 + r * 144 + e);
-                    const float carried_factor_2_31 = carried_factor_2[r];
-                    T(store)(carried_2 + r * 144 + e, carried_2_30 * carried_factor_2_31);
+                    const T(vec) carried_2_36 = T(load)(carried_2 + r * 144 + e);
+                    const float carried_factor_2_37 = carried_factor_2[r];
+                    T(store)(carried_2 + r * 144 + e, carried_2_36 * carried_factor_2_37);
                     T(store)(carried_2_compensation + r * 144 + e, T(load)(carried_2_compensation + r * 144 + e) *
-                        carried_factor_2_31);
+                        carried_factor_2_37);
                     T(add)(carried_2 + r * 144 + e, carried_2_compensation + r * 144 + e,
                         T(load)(state_2 + (chunk - chunk0) * 18688 + r * 144 + e) * slot_factor_2[r], T(splat)(1));
                 }
@@ -1195,11 +1171,11 @@ TARGET APART void T(differential_few_queries)(const struct call *call, int64_t t
     for (int64_t r = r0; r < r1; r++) {
         for (int64_t e_first = 0; e_first < 128; e_first += OF(64, 16, 8)) {
             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                const float carried_sum_32 = carried_sum[r];
-                const float carried_sum_2_33 = carried_sum_2[r];
-                T(store)(result + r * 144 + e, ((carried_sum_32 == 0.0f) ? T(splat)(0.0f) : T(load)(carried + r * 144 +
-                    e) * (1.0f / carried_sum_32)) - ((lam_array[(r / n_q) * lam_array_stride_0]) * ((carried_sum_2_33 ==
-                    0.0f) ? T(splat)(0.0f) : T(load)(carried_2 + r * 144 + e) * (1.0f / carried_sum_2_33))));
+                const float carried_sum_38 = carried_sum[r];
+                const float carried_sum_2_39 = carried_sum_2[r];
+                T(store)(result + r * 144 + e, ((carried_sum_38 == 0.0f) ? T(splat)(0.0f) : T(load)(carried + r * 144 +
+                    e) * (1.0f / carried_sum_38)) - ((lam_array[(r / n_q) * lam_array_stride_0]) * ((carried_sum_2_39 ==
+                    0.0f) ? T(splat)(0.0f) : T(load)(carried_2 + r * 144 + e) * (1.0f / carried_sum_2_39))));
             }
         }
     }
@@ -1274,9 +1250,8 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
     float *const key = (float *)(void *)(work + 24576); /* [d: 64, j: 96] */
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: OF(32, 16, 16)] */
     float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
-    float *const key_2 = (float *)(void *)(work + 49152); /* [k2_axis_4: 64, j: 96] */
-    float *const all_query = (float *)(void *)(work + 73728); /* [q2_axis_4: 64, i: OF(32, 16, 16), OF(8, 8,
-        4) times] */
+    float *const key_2 = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
+    float *const all_query = (float *)(void *)(work + 73728); /* [d: 64, i: OF(32, 16, 16), OF(8, 8, 4) times] */
     float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_query_2 = (float *)(void *)(work + (4096 * LANES + 73728)); /* [d: 64, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
@@ -1301,10 +1276,10 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
         call->p.n_q;
     float *const saved_1 = (float *)call->array[ARRAY_saved_1].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [q2_axis_4: 64, i: OF(32, 16, 16)] */
+    float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + OF(211072, 142336, 108032)); /* [k2_axis_4: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + OF(211072, 142336, 108032)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + OF(235648, 166912, 132608)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -1323,9 +1298,9 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
         } else {
             /* q2_tile = q2_array, with zeros beyond the last row */
             for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                    q2_tile[q2_axis_4 * OF(32, 16, 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + q2_axis_4
-                        * q2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    q2_tile[d * OF(32, 16, 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + d *
+                        q2_array_stride_3] : 0;
         }
         /* q_tile = q, with zeros beyond the last row */
         T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(32, 16, 16), LANES);
@@ -1339,26 +1314,19 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
                 T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
             }
         }
-        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((q2_axis_4 % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
-        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(query + q2_axis_4 * OF(32, 16, 16) + i, ((T(load)(q2_tile + q2_axis_4 * OF(32, 16,
-                    16) + i) * T(load)(query_cos + (q2_axis_4 / 2) * OF(32, 16,
-                    16) + i)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) : (q2_axis_4 - 1)) *
-                    OF(32, 16, 16) + i) * T(load)(query_sin + (q2_axis_4 / 2) * OF(32, 16,
-                    16) + i)) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-            }
-        }
-        /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-           1.0f))) * 0.18033688f */
+        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+           query_2 = ((q_tile  ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * OF(32, 16, 16) + i);
+                const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * OF(32, 16, 16) + i);
+                const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q2_tile + d * OF(32, 16,
+                    16) + i) * query_cos_3) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
                 T(store)(query_2 + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
-                    16) + i) * T(load)(query_cos + (d / 2) * OF(32, 16,
-                    16) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
-                    16) + i) * T(load)(query_sin + (d / 2) * OF(32, 16,
-                    16) + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+                    16) + i) * query_cos_3) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
             }
         }
         /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
@@ -1382,35 +1350,30 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                    k2_tile[k2_axis_4 * 96 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + k2_axis_4 *
-                        k2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    k2_tile[d * 96 + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + d * k2_array_stride_3] : 0;
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_3 = j0 + j + T(lane);
+            const T(ints) t_6 = j0 + j + T(lane);
             for (int64_t t = 0; t < 32; t++) {
-                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_cos + t * 96 + j, T(cos)(&angle4));
-                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_sin + t * 96 + j, T(sin)(&angle5));
+                const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * 96 + j, T(cos)(&angle7));
+                const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * 96 + j, T(sin)(&angle8));
             }
         }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+           key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key + d * 96 + j, (T(load)(k_tile + d * 96 + j) * T(load)(key_cos + (d / 2) * 96 + j)) +
-                    ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 96 + j) * T(load)(key_sin + (d / 2) * 96 +
-                    j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* key_2 = (k2_tile * key_cos) + ((k2_tile * key_sin) * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key_2 + k2_axis_4 * 96 + j, (T(load)(k2_tile + k2_axis_4 * 96 + j) * T(load)(key_cos +
-                    (k2_axis_4 / 2) * 96 + j)) + ((T(load)(k2_tile + (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) :
-                    (k2_axis_4 - 1)) * 96 + j) * T(load)(key_sin + (k2_axis_4 / 2) * 96 + j)) * (float)(((k2_axis_4 % 2)
-                    == 0) ? (-1.0) : 1.0)));
+                const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * 96 + j);
+                const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * 96 + j);
+                const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                T(store)(key + d * 96 + j, (T(load)(k_tile + d * 96 + j) * key_cos_9) + ((T(load)(k_tile + (((d % 2) ==
+                    0) ? (d + 1) : (d - 1)) * 96 + j) * key_sin_10) * (float)t_11));
+                T(store)(key_2 + d * 96 + j, (T(load)(k2_tile + d * 96 + j) * key_cos_9) + ((T(load)(k2_tile + (((d % 2)
+                    == 0) ? (d + 1) : (d - 1)) * 96 + j) * key_sin_10) * (float)t_11));
             }
         }
         for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
@@ -1426,7 +1389,7 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             float *const row_sum_2_compensation = all_row_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32,
                 16, 16);
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over q2_axis_4 of key_2 * query */
+            /* score[j][i] = sum over d of key_2 * query */
             T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
             /* score_2[j][i] = sum over d of key * query_2 */
             T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
@@ -1437,9 +1400,9 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_6,
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
                             T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
@@ -1468,21 +1431,21 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                row_sum_compensation = row_sum_compensation * old_max */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) old_max_7 = T(load)(old_max + i);
-                const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(row_max + i));
-                T(store)(old_max + i, old_max_new8);
-                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new8);
-                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new8);
+                const T(vec) old_max_13 = T(load)(old_max + i);
+                const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(row_max + i));
+                T(store)(old_max + i, old_max_new14);
+                T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
+                T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
             }
             /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_max_10 = T(load)(row_max + i);
+                const T(vec) row_max_16 = T(load)(row_max + i);
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_2_9 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                    const T(vec) score_2_new11 = T(exp2)(score_2_9 - row_max_10);
-                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new11);
-                    row_sum_in += score_2_new11;
+                    const T(vec) score_2_15 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                    const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
+                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new17);
+                    row_sum_in += score_2_new17;
                 }
                 T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
             }
@@ -1493,9 +1456,9 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
                 /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
+                    const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
                             T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
@@ -1524,21 +1487,21 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
                row_sum_2_compensation = row_sum_2_compensation * ol ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) old_max_2_13 = T(load)(old_max_2 + i);
-                const T(vec) old_max_2_new14 = T(exp2)(old_max_2_13 - T(load)(row_max_2 + i));
-                T(store)(old_max_2 + i, old_max_2_new14);
-                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new14);
-                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new14);
+                const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+                const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+                T(store)(old_max_2 + i, old_max_2_new20);
+                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
             }
             /* score = exp2(score - row_max_2); row_sum_2 += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_max_2_16 = T(load)(row_max_2 + i);
+                const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
                 T(vec) row_sum_2_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_15 = T(load)(score + j * OF(32, 16, 16) + i);
-                    const T(vec) score_new17 = T(exp2)(score_15 - row_max_2_16);
-                    T(store)(score + j * OF(32, 16, 16) + i, score_new17);
-                    row_sum_2_in += score_new17;
+                    const T(vec) score_21 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new23);
+                    row_sum_2_in += score_new23;
                 }
                 T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
             }
@@ -1554,12 +1517,12 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             /* result = select(row_sum_2 == 0.0f, 0.0f, (log(row_sum_2) + (row_max_2 * 0.6931472f)) * 1.442695f);
                query_scale = select(row_sum  ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_sum_2_18 = T(load)(row_sum_2 + i);
-                T(store)(result + i, T(pick)(row_sum_2_18 == 0.0f, T(splat)(0.0f),
-                    (T(log)(row_sum_2_18) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
-                const T(vec) row_sum_19 = T(load)(row_sum + i);
-                T(store)(query_scale + i, T(pick)(row_sum_19 == 0.0f, T(splat)(0.0f),
-                    (T(log)(row_sum_19) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+                const T(vec) row_sum_2_24 = T(load)(row_sum_2 + i);
+                T(store)(result + i, T(pick)(row_sum_2_24 == 0.0f, T(splat)(0.0f),
+                    (T(log)(row_sum_2_24) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
+                const T(vec) row_sum_25 = T(load)(row_sum + i);
+                T(store)(query_scale + i, T(pick)(row_sum_25 == 0.0f, T(splat)(0.0f),
+                    (T(log)(row_sum_25) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
             }
             /* saved_0 = result */
             for (int64_t i = 0; i < i1 - i0; i++)
@@ -1612,8 +1575,8 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
     float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: (16 * LANES) of (16 * LANES + 16)] */
     float *const query_sin = (float *)(void *)(work + (2048 * LANES + 2048)); /* [t: 32,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const key_2 = (float *)(void *)(work + OF(73728, 73728, 147456)); /* [k2_axis_4: 64, j: OF(144, 144, 288)] */
-    float *const query = (float *)(void *)(work + OF(110592, 110592, 221184)); /* [q2_axis_4: 64,
+    float *const key_2 = (float *)(void *)(work + OF(73728, 73728, 147456)); /* [d: 64, j: OF(144, 144, 288)] */
+    float *const query = (float *)(void *)(work + OF(110592, 110592, 221184)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const score = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [j: OF(144, 144, 288),
         i: (16 * LANES) of (16 * LANES + 16)] */
@@ -1641,13 +1604,12 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
     float *const query_sum = (float *)(void *)(work + (64 * LANES)); /* [i: (16 * LANES)] */
     float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const row_1 = (float *)call->array[ARRAY_row_1].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const q2_tile = (float *)(void *)(work + OF(180224, 36864, 20480)); /* [q2_axis_4: 64,
+    float *const q2_tile = (float *)(void *)(work + OF(180224, 36864, 20480)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const q_tile = (float *)(void *)(work + OF(249856, 73728, 40960)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const k_tile = (float *)(void *)(work + OF(73728, 73728, 147456)); /* [d: 64, j: OF(144, 144, 288)] */
-    float *const k2_tile = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [k2_axis_4: 64, j: OF(144, 144,
-        288)] */
+    float *const k_tile = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [d: 64, j: OF(144, 144, 288)] */
+    float *const k2_tile = (float *)(void *)(work + OF(217088, 184320, 354304)); /* [d: 64, j: OF(144, 144, 288)] */
     float *const dout_tile = (float *)(void *)(work + OF(1126400, 648192, 611840)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
     if (q2_array_stride_3 == 1) {
@@ -1656,9 +1618,9 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
     } else {
         /* q2_tile = q2_array, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-            for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                q2_tile[q2_axis_4 * (16 * LANES + 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + q2_axis_4
-                    * q2_array_stride_3] : 0;
+            for (int64_t d = 0; d < 64; d++)
+                q2_tile[d * (16 * LANES + 16) + i] = i < i1 - i0 ? q2_array[(i0 + i) * q2_array_row + d *
+                    q2_array_stride_3] : 0;
     }
     /* q_tile = q, with zeros beyond the last row */
     T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, (16 * LANES + 16), LANES);
@@ -1674,23 +1636,19 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
             T(store)(query_sin + t * (16 * LANES + 16) + i, T(sin)(&angle2));
         }
     }
-    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((q2_axis_4 % 2) == 0, -1.0f,
-       1.0f))) * 0.18033688f */
-    for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-        for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            T(store)(query + q2_axis_4 * (16 * LANES + 16) + i, ((T(load)(q2_tile + q2_axis_4 * (16 * LANES + 16) + i) *
-                T(load)(query_cos + (q2_axis_4 / 2) * (16 * LANES + 16) + i)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) ==
-                0) ? (q2_axis_4 + 1) : (q2_axis_4 - 1)) * (16 * LANES + 16) + i) * T(load)(query_sin + (q2_axis_4 / 2) *
-                (16 * LANES + 16) + i)) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-        }
-    }
-    /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f */
+    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+       query_2 = ((q_tile  ... */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) *
-                T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) :
-                (d - 1)) * (16 * LANES + 16) + i) * T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i)) * (float)(((d
-                % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
+            const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
+            const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i);
+            const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
+            T(store)(query + d * (16 * LANES + 16) + i, ((T(load)(q2_tile + d * (16 * LANES + 16) + i) * query_cos_3) +
+                ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
+            T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) * query_cos_3) +
+                ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
         }
     }
     /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
@@ -1723,41 +1681,36 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                    k2_tile[k2_axis_4 * OF(144, 144, 288) + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row +
-                        k2_axis_4 * k2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    k2_tile[d * OF(144, 144, 288) + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + d *
+                        k2_array_stride_3] : 0;
         }
         /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_3 = j0 + j + T(lane);
+            const T(ints) t_6 = j0 + j + T(lane);
             for (int64_t t = 0; t < 32; t++) {
-                const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_cos + t * OF(144, 144, 288) + j, T(cos)(&angle4));
-                const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                T(store)(key_sin + t * OF(144, 144, 288) + j, T(sin)(&angle5));
+                const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_cos + t * OF(144, 144, 288) + j, T(cos)(&angle7));
+                const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                T(store)(key_sin + t * OF(144, 144, 288) + j, T(sin)(&angle8));
             }
         }
-        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
+        /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+           key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * OF(144, 144, 288) + j);
+                const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * OF(144, 144, 288) + j);
+                const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
                 T(store)(key + d * OF(144, 144, 288) + j, (T(load)(k_tile + d * OF(144, 144,
-                    288) + j) * T(load)(key_cos + (d / 2) * OF(144, 144,
-                    288) + j)) + ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
-                    288) + j) * T(load)(key_sin + (d / 2) * OF(144, 144,
-                    288) + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
+                    288) + j) * key_cos_9) + ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                    288) + j) * key_sin_10) * (float)t_11));
+                T(store)(key_2 + d * OF(144, 144, 288) + j, (T(load)(k2_tile + d * OF(144, 144,
+                    288) + j) * key_cos_9) + ((T(load)(k2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                    288) + j) * key_sin_10) * (float)t_11));
             }
         }
-        /* key_2 = (k2_tile * key_cos) + ((k2_tile * key_sin) * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(key_2 + k2_axis_4 * OF(144, 144, 288) + j, (T(load)(k2_tile + k2_axis_4 * OF(144, 144,
-                    288) + j) * T(load)(key_cos + (k2_axis_4 / 2) * OF(144, 144,
-                    288) + j)) + ((T(load)(k2_tile + (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) : (k2_axis_4 - 1)) *
-                    OF(144, 144, 288) + j) * T(load)(key_sin + (k2_axis_4 / 2) * OF(144, 144,
-                    288) + j)) * (float)(((k2_axis_4 % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* score[j][i] = sum over q2_axis_4 of key_2 * query */
+        /* score[j][i] = sum over d of key_2 * query */
         T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
         /* score_2[j][i] = sum over d of key * query_2 */
         T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
@@ -1768,9 +1721,9 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
+                const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    T(store)(score_2 + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_6,
+                    T(store)(score_2 + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
                         T(mask)), T(load)(score_2 + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
                 }
             }
@@ -1816,21 +1769,21 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
            row_sum_compensation = row_sum_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) old_max_7 = T(load)(old_max + i);
-            const T(vec) old_max_new8 = T(exp2)(old_max_7 - T(load)(row_max + i));
-            T(store)(old_max + i, old_max_new8);
-            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new8);
-            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new8);
+            const T(vec) old_max_13 = T(load)(old_max + i);
+            const T(vec) old_max_new14 = T(exp2)(old_max_13 - T(load)(row_max + i));
+            T(store)(old_max + i, old_max_new14);
+            T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
+            T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
         }
         /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) row_max_10 = T(load)(row_max + i);
+            const T(vec) row_max_16 = T(load)(row_max + i);
             T(vec) row_sum_in = (T(vec)){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const T(vec) score_2_9 = T(load)(score_2 + j * (16 * LANES + 16) + i);
-                const T(vec) score_2_new11 = T(exp2)(score_2_9 - row_max_10);
-                T(store)(score_2 + j * (16 * LANES + 16) + i, score_2_new11);
-                row_sum_in += score_2_new11;
+                const T(vec) score_2_15 = T(load)(score_2 + j * (16 * LANES + 16) + i);
+                const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
+                T(store)(score_2 + j * (16 * LANES + 16) + i, score_2_new17);
+                row_sum_in += score_2_new17;
             }
             T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
         }
@@ -1857,9 +1810,9 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
+                const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
+                    T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
                         T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
                 }
             }
@@ -1906,21 +1859,21 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
            row_sum_2_compensation = row_sum_2_compensation * ol ... */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) old_max_2_13 = T(load)(old_max_2 + i);
-            const T(vec) old_max_2_new14 = T(exp2)(old_max_2_13 - T(load)(row_max_2 + i));
-            T(store)(old_max_2 + i, old_max_2_new14);
-            T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new14);
-            T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new14);
+            const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+            const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+            T(store)(old_max_2 + i, old_max_2_new20);
+            T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+            T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
         }
         /* score = exp2(score - row_max_2); row_sum_2 += score */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) row_max_2_16 = T(load)(row_max_2 + i);
+            const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
             T(vec) row_sum_2_in = (T(vec)){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const T(vec) score_15 = T(load)(score + j * (16 * LANES + 16) + i);
-                const T(vec) score_new17 = T(exp2)(score_15 - row_max_2_16);
-                T(store)(score + j * (16 * LANES + 16) + i, score_new17);
-                row_sum_2_in += score_new17;
+                const T(vec) score_21 = T(load)(score + j * (16 * LANES + 16) + i);
+                const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                T(store)(score + j * (16 * LANES + 16) + i, score_new23);
+                row_sum_2_in += score_new23;
             }
             T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
         }
@@ -1953,28 +1906,28 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
     }
     /* result += dout_tile * neg(select(row_sum_2 == 0.0f, 0.0f, neg(sum_2 * (1.0f / row_sum_2))) * lam);
        query_sum += dout_tile * sele ... */
-    const float lam_array_22 = lam_array[0];
+    const float lam_array_28 = lam_array[0];
     for (int64_t i = 0; i < i1 - i0; i += LANES) {
-        const T(vec) row_sum_2_19 = T(load)(row_sum_2 + i);
-        const T(mask) t_20 = row_sum_2_19 == 0.0f;
-        const T(vec) t_21 = 1.0f / row_sum_2_19;
-        const T(vec) row_sum_23 = T(load)(row_sum + i);
-        const T(mask) t_24 = row_sum_23 == 0.0f;
-        const T(vec) t_25 = 1.0f / row_sum_23;
+        const T(vec) row_sum_2_25 = T(load)(row_sum_2 + i);
+        const T(mask) t_26 = row_sum_2_25 == 0.0f;
+        const T(vec) t_27 = 1.0f / row_sum_2_25;
+        const T(vec) row_sum_29 = T(load)(row_sum + i);
+        const T(mask) t_30 = row_sum_29 == 0.0f;
+        const T(vec) t_31 = 1.0f / row_sum_29;
         T(vec) result_in = (T(vec)){0};
         T(vec) result_in_whole = (T(vec)){0};
         T(vec) query_sum_in = (T(vec)){0};
         T(vec) query_sum_in_whole = (T(vec)){0};
         for (int64_t e = 0; e < 128; e++) {
-            const T(vec) dout_tile_18 = T(load)(dout_tile + e * (16 * LANES + 16) + i);
-            result_in += dout_tile_18 * (-(T(pick)(t_20, T(splat)(0.0f),
-                -(T(load)(sum_2 + e * (16 * LANES + 16) + i) * t_21)) * lam_array_22));
+            const T(vec) dout_tile_24 = T(load)(dout_tile + e * (16 * LANES + 16) + i);
+            result_in += dout_tile_24 * (-(T(pick)(t_26, T(splat)(0.0f),
+                -(T(load)(sum_2 + e * (16 * LANES + 16) + i) * t_27)) * lam_array_28));
             if (e % 32 == 31) {
                 result_in_whole += result_in;
                 result_in = (T(vec)){0};
             }
-            query_sum_in += dout_tile_18 * T(pick)(t_24, T(splat)(0.0f),
-                -(T(load)(sum + e * (16 * LANES + 16) + i) * t_25));
+            query_sum_in += dout_tile_24 * T(pick)(t_30, T(splat)(0.0f),
+                -(T(load)(sum + e * (16 * LANES + 16) + i) * t_31));
             if (e % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
                 query_sum_in = (T(vec)){0};
@@ -2045,8 +1998,8 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
     float *const query_cos = (float *)(void *)(work + 73728); /* [t: 32, i: (16 * LANES) of (16 * LANES + 16)] */
     float *const query_sin = (float *)(void *)(work + (2048 * LANES + 75776)); /* [t: 32,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const key_2 = (float *)(void *)(work + (4096 * LANES + 77824)); /* [k2_axis_4: 64, j: 144] */
-    float *const query = (float *)(void *)(work + (4096 * LANES + 114688)); /* [q2_axis_4: 64,
+    float *const key_2 = (float *)(void *)(work + (4096 * LANES + 77824)); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + (4096 * LANES + 114688)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const score = (float *)(void *)(work + (8192 * LANES + 118784)); /* [j: 144,
         i: (16 * LANES) of (16 * LANES + 16)] */
@@ -2074,11 +2027,11 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const sum_2_compensation = (float *)(void *)(work + (78016 * LANES + 188416)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_3 = (float *)(void *)(work + (82112 * LANES + 192512)); /* [q2_axis_4: 64,
+    float *const sum_3 = (float *)(void *)(work + (82112 * LANES + 192512)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_3_compensation = (float *)(void *)(work + (86208 * LANES + 196608)); /* [q2_axis_4: 64,
+    float *const sum_3_compensation = (float *)(void *)(work + (86208 * LANES + 196608)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_4 = (float *)(void *)(work + 0); /* [q2_axis_4: 64, i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_4 = (float *)(void *)(work + 0); /* [d: 64, i: (16 * LANES) of (16 * LANES + 16)] */
     float *const query_5 = (float *)(void *)(work + OF(143360, 36864, 20480)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const unit_sum = (float *)(void *)(work + (90304 * LANES + 200704)); /* [one: LANES] */
@@ -2091,13 +2044,13 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
         m) * n_q * 64 : NULL;
     float *const partial_0 = call->array[ARRAY_partial_0].at ? (float *)call->array[ARRAY_partial_0].at + ((g * members
         + m) * 16 + unit16) * 1 : NULL;
-    float *const q2_tile = (float *)(void *)(work + 0); /* [q2_axis_4: 64, i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const q_tile = (float *)(void *)(work + OF(143360, 36864, 20480)); /* [d: 64,
+    float *const q2_tile = (float *)(void *)(work + 0); /* [d: 64, i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const q_tile = (float *)(void *)(work + OF(249856, 36864, 20480)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const dout_tile = (float *)(void *)(work + (90304 * LANES + 200832)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const k_tile = (float *)(void *)(work + (4096 * LANES + 77824)); /* [d: 64, j: 144] */
-    float *const k2_tile = (float *)(void *)(work + (8192 * LANES + 118784)); /* [k2_axis_4: 64, j: 144] */
+    float *const k_tile = (float *)(void *)(work + (8192 * LANES + 118784)); /* [d: 64, j: 144] */
+    float *const k2_tile = (float *)(void *)(work + OF(286720, 221184, 218112)); /* [d: 64, j: 144] */
     float *const saved_0_tile = (float *)(void *)(work + (98496 * LANES + 209024)); /* [i: (16 * LANES)] */
     float *const row_0_tile = (float *)(void *)(work + (98560 * LANES + 209024)); /* [i: (16 * LANES)] */
     float *const saved_1_tile = (float *)(void *)(work + (98624 * LANES + 209024)); /* [i: (16 * LANES)] */
@@ -2123,9 +2076,9 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                 } else {
                     /* q2_tile = q2_array, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-                        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                            q2_tile[q2_axis_4 * (16 * LANES + 16) + i] = i < i1 - i0 ? q2_array[b * q2_array_batch + (i0
-                                + i) * q2_array_row + q2_axis_4 * q2_array_stride_3] : 0;
+                        for (int64_t d = 0; d < 64; d++)
+                            q2_tile[d * (16 * LANES + 16) + i] = i < i1 - i0 ? q2_array[b * q2_array_batch + (i0 + i) *
+                                q2_array_row + d * q2_array_stride_3] : 0;
                 }
             }
             if (dq) {
@@ -2183,33 +2136,23 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     }
                 }
             }
-            if (dq) {
-                /* query_2 = ((q_tile * query_cos) + ((q_tile * query_sin) * select((d % 2) == 0, -1.0f,
-                   1.0f))) * 0.18033688f; sum_2 = 0.0f; sum_2 ... */
-                for (int64_t d = 0; d < 64; d++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) *
-                            T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ?
-                            (d + 1) : (d - 1)) * (16 * LANES + 16) + i) * T(load)(query_sin + (d / 2) * (16 * LANES +
-                            16) + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-                        T(store)(sum_2 + d * (16 * LANES + 16) + i, T(splat)(0.0f));
-                        T(store)(sum_2_compensation + d * (16 * LANES + 16) + i, T(splat)(0.0f));
-                    }
-                }
-            }
-            if (dq2_array || partial_0) {
-                /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((q2_axis_4 % 2) == 0, -1.0f,
-                   1.0f))) * 0.18033688f; sum_3 = 0.0 ... */
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(query + q2_axis_4 * (16 * LANES + 16) + i,
-                            ((T(load)(q2_tile + q2_axis_4 * (16 * LANES + 16) + i) * T(load)(query_cos + (q2_axis_4 / 2)
-                            * (16 * LANES + 16) + i)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) :
-                            (q2_axis_4 - 1)) * (16 * LANES + 16) + i) * T(load)(query_sin + (q2_axis_4 / 2) * (16 *
-                            LANES + 16) + i)) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-                        T(store)(sum_3 + q2_axis_4 * (16 * LANES + 16) + i, T(splat)(0.0f));
-                        T(store)(sum_3_compensation + q2_axis_4 * (16 * LANES + 16) + i, T(splat)(0.0f));
-                    }
+            /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f,
+               1.0f))) * 0.18033688f; query_2 = ((q_tile  ... */
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) query_cos_4 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
+                    const T(vec) query_sin_5 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i);
+                    const double t_6 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                    T(store)(query + d * (16 * LANES + 16) + i, ((T(load)(q2_tile + d * (16 * LANES + 16) + i) *
+                        query_cos_4) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i)
+                        * query_sin_5) * (float)t_6)) * 0.18033688f);
+                    T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) *
+                        query_cos_4) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i)
+                        * query_sin_5) * (float)t_6)) * 0.18033688f);
+                    T(store)(sum_2 + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_2_compensation + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_3 + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_3_compensation + d * (16 * LANES + 16) + i, T(splat)(0.0f));
                 }
             }
             for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
@@ -2226,43 +2169,36 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     } else {
                         /* k2_tile = k2_array, with zeros beyond the last row */
                         for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                            for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                                k2_tile[k2_axis_4 * 144 + j] = j < j1 - j0 ? k2_array[b * k2_array_batch + (j0 + j) *
-                                    k2_array_row + k2_axis_4 * k2_array_stride_3] : 0;
+                            for (int64_t d = 0; d < 64; d++)
+                                k2_tile[d * 144 + j] = j < j1 - j0 ? k2_array[b * k2_array_batch + (j0 + j) *
+                                    k2_array_row + d * k2_array_stride_3] : 0;
                     }
                 }
                 /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    const T(ints) t_4 = j0 + j + T(lane);
+                    const T(ints) t_7 = j0 + j + T(lane);
                     for (int64_t t = 0; t < 32; t++) {
-                        const T(wide) angle5 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
-                        T(store)(key_cos + t * 144 + j, T(cos)(&angle5));
-                        const T(wide) angle6 = __builtin_convertvector(t_4, T(wide)) * rope_theta[t];
-                        T(store)(key_sin + t * 144 + j, T(sin)(&angle6));
+                        const T(wide) angle8 = __builtin_convertvector(t_7, T(wide)) * rope_theta[t];
+                        T(store)(key_cos + t * 144 + j, T(cos)(&angle8));
+                        const T(wide) angle9 = __builtin_convertvector(t_7, T(wide)) * rope_theta[t];
+                        T(store)(key_sin + t * 144 + j, T(sin)(&angle9));
                     }
                 }
-                if (dq) {
-                    /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-                    for (int64_t d = 0; d < 64; d++) {
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * T(load)(key_cos + (d / 2) * 144
-                                + j)) + ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) *
-                                T(load)(key_sin + (d / 2) * 144 + j)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                        }
+                /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+                   key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) key_cos_10 = T(load)(key_cos + (d / 2) * 144 + j);
+                        const T(vec) key_sin_11 = T(load)(key_sin + (d / 2) * 144 + j);
+                        const double t_12 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                        T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * key_cos_10) + ((T(load)(k_tile +
+                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_11) * (float)t_12));
+                        T(store)(key_2 + d * 144 + j, (T(load)(k2_tile + d * 144 + j) * key_cos_10) + ((T(load)(k2_tile
+                            + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_11) * (float)t_12));
                     }
                 }
                 if (dq2_array || partial_0) {
-                    /* key_2 = (k2_tile * key_cos) + ((k2_tile * key_sin) * select((k2_axis_4 % 2) == 0, -1.0f,
-                       1.0f)) */
-                    for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            T(store)(key_2 + k2_axis_4 * 144 + j, (T(load)(k2_tile + k2_axis_4 * 144 + j) *
-                                T(load)(key_cos + (k2_axis_4 / 2) * 144 + j)) + ((T(load)(k2_tile + (((k2_axis_4 % 2) ==
-                                0) ? (k2_axis_4 + 1) : (k2_axis_4 - 1)) * 144 + j) * T(load)(key_sin + (k2_axis_4 / 2) *
-                                144 + j)) * (float)(((k2_axis_4 % 2) == 0) ? (-1.0) : 1.0)));
-                        }
-                    }
-                    /* score[j][i] = sum over q2_axis_4 of key_2 * query */
+                    /* score[j][i] = sum over d of key_2 * query */
 #if OF(1, 1, 0)
                     T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
 #else
@@ -2287,10 +2223,10 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     if (dq2_array || partial_0) {
                         /* score = select(j <= (i + query_start), score, -INFINITY) */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                            const T(ints) t_7 = (i0 + i + T(lane)) + query_start;
+                            const T(ints) t_13 = (i0 + i + T(lane)) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <=
-                                    t_7, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
+                                    t_13, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
                             }
                         }
                     }
@@ -2338,21 +2274,21 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
                        row_sum_compensation = row_sum_compensation * old_max */
                     for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        const T(vec) old_max_8 = T(load)(old_max + i);
-                        const T(vec) old_max_new9 = T(exp2)(old_max_8 - T(load)(row_max + i));
-                        T(store)(old_max + i, old_max_new9);
-                        T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new9);
-                        T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new9);
+                        const T(vec) old_max_14 = T(load)(old_max + i);
+                        const T(vec) old_max_new15 = T(exp2)(old_max_14 - T(load)(row_max + i));
+                        T(store)(old_max + i, old_max_new15);
+                        T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new15);
+                        T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new15);
                     }
                     /* weight = exp2(score - row_max); row_sum += weight */
                     for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        const T(vec) row_max_10 = T(load)(row_max + i);
+                        const T(vec) row_max_16 = T(load)(row_max + i);
                         T(vec) row_sum_in = (T(vec)){0};
                         for (int64_t j = 0; j < j1 - j0; j++) {
-                            const T(vec) weight_new11 = T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) -
-                                row_max_10);
-                            T(store)(weight + j * (16 * LANES + 16) + i, weight_new11);
-                            row_sum_in += weight_new11;
+                            const T(vec) weight_new17 = T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) -
+                                row_max_16);
+                            T(store)(weight + j * (16 * LANES + 16) + i, weight_new17);
+                            row_sum_in += weight_new17;
                         }
                         T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
                     }
@@ -2395,17 +2331,17 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     /* score = (score_3 + row_0_tile) * (exp2(score - saved_0_tile) * 0.125f);
                        score_2 = (score_4 + row_1_tile) * (exp2(score_2 - saved ... */
                     for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        const T(vec) row_0_tile_12 = T(load)(row_0_tile + i);
-                        const T(vec) saved_0_tile_13 = T(load)(saved_0_tile + i);
-                        const T(vec) row_1_tile_14 = T(load)(row_1_tile + i);
-                        const T(vec) saved_1_tile_15 = T(load)(saved_1_tile + i);
+                        const T(vec) row_0_tile_18 = T(load)(row_0_tile + i);
+                        const T(vec) saved_0_tile_19 = T(load)(saved_0_tile + i);
+                        const T(vec) row_1_tile_20 = T(load)(row_1_tile + i);
+                        const T(vec) saved_1_tile_21 = T(load)(saved_1_tile + i);
                         for (int64_t j = 0; j < j1 - j0; j++) {
                             T(store)(score + j * (16 * LANES + 16) + i, (T(load)(score_3 + j * (16 * LANES + 16) + i) +
-                                row_0_tile_12) * (T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) - saved_0_tile_13)
+                                row_0_tile_18) * (T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) - saved_0_tile_19)
                                 * 0.125f));
                             T(store)(score_2 + j * (16 * LANES + 16) + i, (T(load)(score_4 + j * (16 * LANES + 16) + i)
-                                + row_1_tile_14) * (T(exp2)(T(load)(score_2 + j * (16 * LANES + 16) + i) -
-                                saved_1_tile_15) * 0.125f));
+                                + row_1_tile_20) * (T(exp2)(T(load)(score_2 + j * (16 * LANES + 16) + i) -
+                                saved_1_tile_21) * 0.125f));
                         }
                     }
                 }
@@ -2413,10 +2349,10 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     if (dq) {
                         /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                            const T(ints) t_16 = (i0 + i + T(lane)) + query_start;
+                            const T(ints) t_22 = (i0 + i + T(lane)) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 T(store)(score_2 + j * (16 * LANES + 16) + i,
-                                    T(pick)(__builtin_convertvector((j0 + j) <= t_16, T(mask)),
+                                    T(pick)(__builtin_convertvector((j0 + j) <= t_22, T(mask)),
                                     T(load)(score_2 + j * (16 * LANES + 16) + i), T(splat)(0.0f)));
                             }
                         }
@@ -2452,16 +2388,16 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     if (dq2_array) {
                         /* score = select(j <= (i + query_start), score, 0.0f) */
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                            const T(ints) t_17 = (i0 + i + T(lane)) + query_start;
+                            const T(ints) t_23 = (i0 + i + T(lane)) + query_start;
                             for (int64_t j = 0; j < j1 - j0; j++) {
                                 T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <=
-                                    t_17, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(0.0f)));
+                                    t_23, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(0.0f)));
                             }
                         }
                     }
                 }
                 if (dq2_array) {
-                    /* sum_3[q2_axis_4][i] += sum over j of key_2 * score */
+                    /* sum_3[d][i] += sum over j of key_2 * score */
                     if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(key_2, 144, 64, j1 - j0),
                         0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 1, 0)
@@ -2487,42 +2423,29 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
 #endif
                 }
             }
-            if (dq2_array) {
-                /* query_4 = sum_3 * (query_sin * select((q2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(query_4 + q2_axis_4 * (16 * LANES + 16) + i,
-                            T(load)(sum_3 + q2_axis_4 * (16 * LANES + 16) + i) * (T(load)(query_sin + (q2_axis_4 / 2) *
-                            (16 * LANES + 16) + i) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0)));
-                    }
-                }
-            }
-            if (dq) {
-                /* query_5 = sum_2 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
+            if (dq || dq2_array) {
+                /* query_4 = sum_3 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
+                   query_5 = sum_2 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) t_24 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i) * (float)(((d % 2) ==
+                            0) ? (-1.0) : 1.0);
+                        T(store)(query_4 + d * (16 * LANES + 16) + i, T(load)(sum_3 + d * (16 * LANES + 16) + i) *
+                            t_24);
                         T(store)(query_5 + d * (16 * LANES + 16) + i, T(load)(sum_2 + d * (16 * LANES + 16) + i) *
-                            (T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i) * (float)(((d % 2) == 0) ? (-1.0) :
-                            1.0)));
+                            t_24);
                     }
                 }
-                /* sum_2 = (sum_2 * query_cos) + query_5 */
+                /* sum_2 = (sum_2 * query_cos) + query_5; sum_3 = (sum_3 * query_cos) + query_4 */
                 for (int64_t d = 0; d < 64; d++) {
                     for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) query_cos_25 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
                         T(store)(sum_2 + d * (16 * LANES + 16) + i, (T(load)(sum_2 + d * (16 * LANES + 16) + i) *
-                            T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i)) + T(load)(query_5 + (((d % 2) == 0) ?
-                            (d + 1) : (d - 1)) * (16 * LANES + 16) + i));
-                    }
-                }
-            }
-            if (dq2_array) {
-                /* sum_3 = (sum_3 * query_cos) + query_4 */
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(sum_3 + q2_axis_4 * (16 * LANES + 16) + i,
-                            (T(load)(sum_3 + q2_axis_4 * (16 * LANES + 16) + i) * T(load)(query_cos + (q2_axis_4 / 2) *
-                            (16 * LANES + 16) + i)) + T(load)(query_4 + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) :
-                            (q2_axis_4 - 1)) * (16 * LANES + 16) + i));
+                            query_cos_25) + T(load)(query_5 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) +
+                            i));
+                        T(store)(sum_3 + d * (16 * LANES + 16) + i, (T(load)(sum_3 + d * (16 * LANES + 16) + i) *
+                            query_cos_25) + T(load)(query_4 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) +
+                            i));
                     }
                 }
             }
@@ -2532,12 +2455,12 @@ TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t
                     for (int64_t e = 0; e < 128; e++) {
                         T(vec) lane_sums = T(splat)(0);
                         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                            const T(vec) row_sum_18 = T(load)(row_sum + i);
-                            const T(mask) t_19 = row_sum_18 == 0.0f;
-                            const T(vec) t_20 = 1.0f / row_sum_18;
-                            const T(vec) term = T(pick)(t_19, T(splat)(0.0f),
+                            const T(vec) row_sum_26 = T(load)(row_sum + i);
+                            const T(mask) t_27 = row_sum_26 == 0.0f;
+                            const T(vec) t_28 = 1.0f / row_sum_26;
+                            const T(vec) term = T(pick)(t_27, T(splat)(0.0f),
                                 (T(load)(dout_tile + e * (16 * LANES + 16) + i) * (-T(load)(sum + e * (16 * LANES + 16)
-                                + i))) * t_20);
+                                + i))) * t_28);
                             lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1
                                 - i0, T(mask)), term, T(splat)(0));
                         }
@@ -2622,15 +2545,12 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
     float *const key_cos = (float *)(void *)(work + (4096 * LANES + 4096)); /* [t: 32, i: OF(144, 144, 288)] */
     float *const key_sin = (float *)(void *)(work + OF(88064, 55296, 57344)); /* [t: 32, i: OF(144, 144, 288)] */
     float *const key = (float *)(void *)(work + OF(106496, 73728, 94208)); /* [d: 64, i: OF(144, 144, 288)] */
-    float *const key_2 = (float *)(void *)(work + OF(143360, 110592, 167936)); /* [q2_axis_4: 64, i: OF(144, 144,
-        288)] */
-    float *const query = (float *)(void *)(work + (4096 * LANES + 4096)); /* [k2_axis_4: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_2 = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [q2_axis_4: 64,
+    float *const key_2 = (float *)(void *)(work + OF(143360, 110592, 167936)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const query = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
     float *const score = (float *)(void *)(work + OF(249856, 184320, 262144)); /* [i: OF(144, 144, 288),
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_3 = (float *)(void *)(work + OF(406528, 267264, 354304)); /* [d: 64,
+    float *const query_2 = (float *)(void *)(work + OF(406528, 267264, 354304)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
     float *const score_2 = (float *)(void *)(work + OF(476160, 304128, 374784)); /* [i: OF(144, 144, 288),
         j: (16 * LANES) of (16 * LANES + 16)] */
@@ -2650,15 +2570,13 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
         j: (16 * LANES) of (16 * LANES + 16)] */
     float *const sum_3_compensation = (float *)(void *)(work + OF(1572864, 884736, 835584)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_4 = (float *)(void *)(work + OF(1642496, 921600, 856064)); /* [q2_axis_4: 64,
+    float *const sum_4 = (float *)(void *)(work + OF(1642496, 921600, 856064)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_4_compensation = (float *)(void *)(work + OF(1712128, 958464, 876544)); /* [q2_axis_4: 64,
+    float *const sum_4_compensation = (float *)(void *)(work + OF(1712128, 958464, 876544)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_4 = (float *)(void *)(work + (4096 * LANES + 4096)); /* [k2_axis_4: 64,
+    float *const query_3 = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_5 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_7 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [k2_axis_4: 64,
+    float *const query_4 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
@@ -2668,13 +2586,12 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
     const int64_t dv_row = call->array[ARRAY_dv].strides.row;
     float *const dk2_array = call->array[ARRAY_dk2_array].at ? (float *)call->array[ARRAY_dk2_array].at + (b * kv_heads
         + g) * n_k * 64 : NULL;
-    float *const k2_tile = (float *)(void *)(work + (8192 * LANES + 8192)); /* [k2_axis_4: 64,
+    float *const k2_tile = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const k_tile = (float *)(void *)(work + (12288 * LANES + 12288)); /* [d: 64,
+    float *const k_tile = (float *)(void *)(work + OF(249856, 73728, 40960)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const q_tile = (float *)(void *)(work + OF(143360, 110592, 167936)); /* [d: 64, i: OF(144, 144, 288)] */
-    float *const q2_tile = (float *)(void *)(work + OF(249856, 184320, 262144)); /* [q2_axis_4: 64, i: OF(144, 144,
-        288)] */
+    float *const q_tile = (float *)(void *)(work + OF(249856, 184320, 262144)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const q2_tile = (float *)(void *)(work + OF(286720, 221184, 374784)); /* [d: 64, i: OF(144, 144, 288)] */
     float *const dout_tile = (float *)(void *)(work + OF(1068032, 617472, 897024)); /* [e: 128, i: OF(144, 144, 288)] */
     float *const v_tile = (float *)(void *)(work + OF(1781760, 995328, 1044480)); /* [e: 128,
         j: (16 * LANES) of (16 * LANES + 16)] */
@@ -2687,9 +2604,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++)
-                    k2_tile[k2_axis_4 * (16 * LANES + 16) + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row +
-                        k2_axis_4 * k2_array_stride_3] : 0;
+                for (int64_t d = 0; d < 64; d++)
+                    k2_tile[d * (16 * LANES + 16) + j] = j < j1 - j0 ? k2_array[(j0 + j) * k2_array_row + d *
+                        k2_array_stride_3] : 0;
         }
     }
     if (dk || dv) {
@@ -2710,18 +2627,6 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
             T(store)(query_sin + t * (16 * LANES + 16) + j, T(sin)(&angle2));
         }
     }
-    if (dv || dk2_array) {
-        /* query = (k2_tile * query_cos) + ((k2_tile * query_sin) * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query + k2_axis_4 * (16 * LANES + 16) + j, (T(load)(k2_tile + k2_axis_4 * (16 * LANES + 16) +
-                    j) * T(load)(query_cos + (k2_axis_4 / 2) * (16 * LANES + 16) + j)) + ((T(load)(k2_tile +
-                    (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) : (k2_axis_4 - 1)) * (16 * LANES + 16) + j) *
-                    T(load)(query_sin + (k2_axis_4 / 2) * (16 * LANES + 16) + j)) * (float)(((k2_axis_4 % 2) == 0) ?
-                    (-1.0) : 1.0)));
-            }
-        }
-    }
     if (dv) {
         /* sum = 0.0f; sum_compensation = 0.0f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
         for (int64_t e = 0; e < 128; e++) {
@@ -2733,29 +2638,23 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
             }
         }
     }
-    if (dk || dv) {
-        /* query_3 = ((k_tile * query_cos) + ((k_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
-           sum_3 = 0.0f; sum_3 ... */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query_3 + d * (16 * LANES + 16) + j, ((T(load)(k_tile + d * (16 * LANES + 16) + j) *
-                    T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j)) + ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1)
-                    : (d - 1)) * (16 * LANES + 16) + j) * T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j)) *
-                    (float)(((d % 2) == 0) ? (-1.0) : 1.0))) * 0.18033688f);
-                T(store)(sum_3 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_3_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-            }
-        }
-    }
-    if (dv || dk2_array) {
-        /* query_2 = query * 0.18033688f; sum_4 = 0.0f; sum_4_compensation = 0.0f */
-        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query_2 + q2_axis_4 * (16 * LANES + 16) + j,
-                    T(load)(query + q2_axis_4 * (16 * LANES + 16) + j) * 0.18033688f);
-                T(store)(sum_4 + q2_axis_4 * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_4_compensation + q2_axis_4 * (16 * LANES + 16) + j, T(splat)(0.0f));
-            }
+    /* query = ((k2_tile * query_cos) + ((k2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+       query_2 = ((k_tile  ... */
+    for (int64_t d = 0; d < 64; d++) {
+        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+            const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j);
+            const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j);
+            const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
+            T(store)(query + d * (16 * LANES + 16) + j, ((T(load)(k2_tile + d * (16 * LANES + 16) + j) * query_cos_3) +
+                ((T(load)(k2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
+            T(store)(query_2 + d * (16 * LANES + 16) + j, ((T(load)(k_tile + d * (16 * LANES + 16) + j) * query_cos_3) +
+                ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
+            T(store)(sum_3 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_3_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_4 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_4_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
@@ -2773,9 +2672,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 } else {
                     /* q2_tile = q2_array, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-                        for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++)
-                            q2_tile[q2_axis_4 * OF(144, 144, 288) + i] = i < i1 - i0 ? q2_array[m * q2_array_head + (i0
-                                + i) * q2_array_row + q2_axis_4 * q2_array_stride_3] : 0;
+                        for (int64_t d = 0; d < 64; d++)
+                            q2_tile[d * OF(144, 144, 288) + i] = i < i1 - i0 ? q2_array[m * q2_array_head + (i0 + i) *
+                                q2_array_row + d * q2_array_stride_3] : 0;
                 }
                 /* dout_tile = dout, with zeros beyond the last row */
                 T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 128, dout_tile, OF(144,
@@ -2783,52 +2682,45 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
             }
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(ints) t_3 = (i0 + i + T(lane)) + query_start;
+                const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
                 for (int64_t t = 0; t < 32; t++) {
-                    const T(wide) angle4 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                    T(store)(key_cos + t * OF(144, 144, 288) + i, T(cos)(&angle4));
-                    const T(wide) angle5 = __builtin_convertvector(t_3, T(wide)) * rope_theta[t];
-                    T(store)(key_sin + t * OF(144, 144, 288) + i, T(sin)(&angle5));
+                    const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                    T(store)(key_cos + t * OF(144, 144, 288) + i, T(cos)(&angle7));
+                    const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                    T(store)(key_sin + t * OF(144, 144, 288) + i, T(sin)(&angle8));
                 }
             }
-            if (dk || dv) {
-                /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f)) */
-                for (int64_t d = 0; d < 64; d++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(key + d * OF(144, 144, 288) + i, (T(load)(q_tile + d * OF(144, 144,
-                            288) + i) * T(load)(key_cos + (d / 2) * OF(144, 144,
-                            288) + i)) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
-                            288) + i) * T(load)(key_sin + (d / 2) * OF(144, 144,
-                            288) + i)) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-                    }
+            /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+               key_2 = (q2_tile * key_cos) + ((q2_tile * k ... */
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * OF(144, 144, 288) + i);
+                    const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * OF(144, 144, 288) + i);
+                    const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                    T(store)(key + d * OF(144, 144, 288) + i, (T(load)(q_tile + d * OF(144, 144,
+                        288) + i) * key_cos_9) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                        288) + i) * key_sin_10) * (float)t_11));
+                    T(store)(key_2 + d * OF(144, 144, 288) + i, (T(load)(q2_tile + d * OF(144, 144,
+                        288) + i) * key_cos_9) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                        288) + i) * key_sin_10) * (float)t_11));
                 }
             }
             if (dv || dk2_array) {
-                /* key_2 = (q2_tile * key_cos) + ((q2_tile * key_sin) * select((q2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-                for (int64_t q2_axis_4 = 0; q2_axis_4 < 64; q2_axis_4++) {
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        T(store)(key_2 + q2_axis_4 * OF(144, 144, 288) + i, (T(load)(q2_tile + q2_axis_4 * OF(144, 144,
-                            288) + i) * T(load)(key_cos + (q2_axis_4 / 2) * OF(144, 144,
-                            288) + i)) + ((T(load)(q2_tile + (((q2_axis_4 % 2) == 0) ? (q2_axis_4 + 1) : (q2_axis_4 -
-                            1)) * OF(144, 144, 288) + i) * T(load)(key_sin + (q2_axis_4 / 2) * OF(144, 144,
-                            288) + i)) * (float)(((q2_axis_4 % 2) == 0) ? (-1.0) : 1.0)));
-                    }
-                }
-                /* score[i][j] = sum over q2_axis_4 of key_2 * query_2 */
-                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key_2, query_2, score);
+                /* score[i][j] = sum over d of key_2 * query */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key_2, query, score);
             }
             if (dk || dv) {
-                /* score_2[i][j] = sum over d of key * query_3 */
-                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key, query_3, score_2);
+                /* score_2[i][j] = sum over d of key * query_2 */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key, query_2, score_2);
             }
             if (dv || dk2_array) {
                 /* dout_tile = dout_tile * neg(lam) */
-                const float t_6 = -(lam_array[m * lam_array_stride_0]);
+                const float t_12 = -(lam_array[m * lam_array_stride_0]);
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(48, 16, 8)) {
                     for (int64_t e = 0; e < 128; e++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < OF(3, 2, 2); vector++, i += LANES) {
                             T(store)(dout_tile + e * OF(144, 144, 288) + i, T(load)(dout_tile + e * OF(144, 144,
-                                288) + i) * t_6);
+                                288) + i) * t_12);
                         }
                     }
                 }
@@ -2854,10 +2746,11 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 if (dv || dk2_array) {
                     /* score = select(j <= (i + query_start), score, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_7 = j0 + j + T(lane);
+                        const T(ints) t_13 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_7 <= ((i0 + i)
-                                + query_start), T(mask)), T(load)(score + i * (16 * LANES + 16) + j), T(splat)(0.0f)));
+                            T(store)(score + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_13 <= ((i0 +
+                                i) + query_start), T(mask)), T(load)(score + i * (16 * LANES + 16) + j),
+                                T(splat)(0.0f)));
                         }
                     }
                 }
@@ -2874,9 +2767,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
                         if (T(finite)(dout_tile + i * 1, OF(144, 144, 288), 128, 1)) continue;
-                        const int64_t t_8 = (i0 + i) + query_start;
+                        const int64_t t_14 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_8, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_14, T(mask));
                         }
                         T(add_seen)(128, sum, (16 * LANES + 16), dout_tile + i * 1, OF(144, 144, 288),
                             score + i * (16 * LANES + 16), in_region, j1 - j0);
@@ -2912,9 +2805,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 if (dk || dv) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_9 = j0 + j + T(lane);
+                        const T(ints) t_15 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_2 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_9 <= ((i0 +
+                            T(store)(score_2 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_15 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_2 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
@@ -2935,9 +2828,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
                         if (T(finite)(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 128, 1)) continue;
-                        const int64_t t_10 = (i0 + i) + query_start;
+                        const int64_t t_16 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_10, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_16, T(mask));
                         }
                         T(add_seen)(128, sum_2, (16 * LANES + 16), dout + m * dout_head + i0 * dout_row + i * dout_row,
                             1, score_2 + i * (16 * LANES + 16), in_region, j1 - j0);
@@ -2967,9 +2860,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 if (dk) {
                     /* score_4 = select(j <= (i + query_start), score_4, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_11 = j0 + j + T(lane);
+                        const T(ints) t_17 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_4 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_11 <= ((i0 +
+                            T(store)(score_4 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_17 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_4 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
@@ -2988,9 +2881,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
                         if (T(finite)(key + i * 1, OF(144, 144, 288), 64, 1)) continue;
-                        const int64_t t_12 = (i0 + i) + query_start;
+                        const int64_t t_18 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_12, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_18, T(mask));
                         }
                         T(add_seen)(64, sum_3, (16 * LANES + 16), key + i * 1, OF(144, 144, 288),
                             score_4 + i * (16 * LANES + 16), in_region, j1 - j0);
@@ -3006,9 +2899,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 if (dk2_array) {
                     /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_13 = j0 + j + T(lane);
+                        const T(ints) t_19 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_3 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_13 <= ((i0 +
+                            T(store)(score_3 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_19 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_3 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
@@ -3016,7 +2909,7 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                 }
             }
             if (dk2_array) {
-                /* sum_4[q2_axis_4][j] += sum over i of key_2 * score_3 */
+                /* sum_4[d][j] += sum over i of key_2 * score_3 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(key_2, OF(144, 144, 288), 64, i1 - i0),
                     0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 1, 0)
@@ -3027,9 +2920,9 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
                         if (T(finite)(key_2 + i * 1, OF(144, 144, 288), 64, 1)) continue;
-                        const int64_t t_14 = (i0 + i) + query_start;
+                        const int64_t t_20 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_14, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_20, T(mask));
                         }
                         T(add_seen)(64, sum_4, (16 * LANES + 16), key_2 + i * 1, OF(144, 144, 288),
                             score_3 + i * (16 * LANES + 16), in_region, j1 - j0);
@@ -3043,30 +2936,15 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
             }
         }
     }
-    if (dk2_array) {
-        /* query_4 = sum_4 * (query_sin * select((k2_axis_4 % 2) == 0, -1.0f, 1.0f)) */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query_4 + k2_axis_4 * (16 * LANES + 16) + j,
-                    T(load)(sum_4 + k2_axis_4 * (16 * LANES + 16) + j) * (T(load)(query_sin + (k2_axis_4 / 2) * (16 *
-                    LANES + 16) + j) * (float)(((k2_axis_4 % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-    }
-    if (dk) {
-        /* query_5 = sum_3 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
+    if (dk || dk2_array) {
+        /* query_3 = sum_4 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
+           query_4 = sum_3 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query_5 + d * (16 * LANES + 16) + j, T(load)(sum_3 + d * (16 * LANES + 16) + j) *
-                    (T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j) * (float)(((d % 2) == 0) ? (-1.0) : 1.0)));
-            }
-        }
-        /* sum_3 = (sum_3 * query_cos) + query_5 */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(sum_3 + d * (16 * LANES + 16) + j, (T(load)(sum_3 + d * (16 * LANES + 16) + j) *
-                    T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j)) + T(load)(query_5 + (((d % 2) == 0) ? (d + 1)
-                    : (d - 1)) * (16 * LANES + 16) + j));
+                const T(vec) t_21 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j) * (float)(((d % 2) == 0) ?
+                    (-1.0) : 1.0);
+                T(store)(query_3 + d * (16 * LANES + 16) + j, T(load)(sum_4 + d * (16 * LANES + 16) + j) * t_21);
+                T(store)(query_4 + d * (16 * LANES + 16) + j, T(load)(sum_3 + d * (16 * LANES + 16) + j) * t_21);
             }
         }
     }
@@ -3079,14 +2957,15 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
             }
         }
     }
-    if (dk2_array) {
-        /* query_7 = (sum_4 * query_cos) + query_4 */
-        for (int64_t k2_axis_4 = 0; k2_axis_4 < 64; k2_axis_4++) {
+    if (dk || dk2_array) {
+        /* sum_3 = (sum_3 * query_cos) + query_4; sum_4 = (sum_4 * query_cos) + query_3 */
+        for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(query_7 + k2_axis_4 * (16 * LANES + 16) + j,
-                    (T(load)(sum_4 + k2_axis_4 * (16 * LANES + 16) + j) * T(load)(query_cos + (k2_axis_4 / 2) * (16 *
-                    LANES + 16) + j)) + T(load)(query_4 + (((k2_axis_4 % 2) == 0) ? (k2_axis_4 + 1) : (k2_axis_4 - 1)) *
-                    (16 * LANES + 16) + j));
+                const T(vec) query_cos_22 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j);
+                T(store)(sum_3 + d * (16 * LANES + 16) + j, (T(load)(sum_3 + d * (16 * LANES + 16) + j) * query_cos_22)
+                    + T(load)(query_4 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
+                T(store)(sum_4 + d * (16 * LANES + 16) + j, (T(load)(sum_4 + d * (16 * LANES + 16) + j) * query_cos_22)
+                    + T(load)(query_3 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
             }
         }
     }
@@ -3099,8 +2978,8 @@ TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t ta
         T(transpose_out)(sum, (16 * LANES + 16), 128, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
     }
     if (dk2_array) {
-        /* dk2_array = query_7, transposed back */
-        T(transpose_out)(query_7, (16 * LANES + 16), 64, j1 - j0, dk2_array + j0 * 64, 64, LANES);
+        /* dk2_array = sum_4, transposed back */
+        T(transpose_out)(sum_4, (16 * LANES + 16), 64, j1 - j0, dk2_array + j0 * 64, 64, LANES);
     }
 }
 
@@ -3303,10 +3182,10 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = differential_few_v4, .tile = 0, .own = 147456, .few_rows = 64, .lanes = 16, .of_pair = 192,
+     .head = differential_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v4, .tile = 256, .own = 759936, .of_pair = 192, .saves = 1},
+     .rows = differential_rows_v4, .tile = 256, .own = 784512, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_v4, .tile = -1, .own = 1088, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
@@ -3320,7 +3199,7 @@ static const struct program programs_v4[] = {
     {.role = RUN_BACKWARD, .part = 1,
      .rows = differential_row_sums_v4, .tile = 256, .own = 1265664, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_v4, .tile = 256, .own = 235648, .of_pair = 192},
+     .rows = differential_saved_v4, .tile = 256, .own = 260224, .of_pair = 192},
 };
 #endif
 #if defined(__x86_64__)
@@ -3330,10 +3209,10 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = differential_few_v3, .tile = 0, .own = 147456, .few_rows = 64, .lanes = 8, .of_pair = 192,
+     .head = differential_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 8, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v3, .tile = 128, .own = 429056, .of_pair = 192, .saves = 1},
+     .rows = differential_rows_v3, .tile = 128, .own = 453632, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_v3, .tile = -1, .own = 576, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
@@ -3347,15 +3226,15 @@ static const struct program programs_v3[] = {
     {.role = RUN_BACKWARD, .part = 1,
      .rows = differential_row_sums_v3, .tile = 128, .own = 721920, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_v3, .tile = 128, .own = 166912, .of_pair = 192},
+     .rows = differential_saved_v3, .tile = 128, .own = 191488, .of_pair = 192},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = differential_few_any, .tile = 0, .own = 147456, .few_rows = 64, .lanes = 4, .of_pair = 192,
+     .head = differential_few_any, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 4, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_any, .tile = 64, .own = 263680, .of_pair = 192, .saves = 1},
+     .rows = differential_rows_any, .tile = 64, .own = 288256, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_any, .tile = -1, .own = 320, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
@@ -3369,7 +3248,7 @@ static const struct program programs_any[] = {
     {.role = RUN_BACKWARD, .part = 1,
      .rows = differential_row_sums_any, .tile = 64, .own = 652800, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_any, .tile = 64, .own = 132608, .of_pair = 192},
+     .rows = differential_saved_any, .tile = 64, .own = 157184, .of_pair = 192},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)

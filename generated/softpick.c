@@ -9,11 +9,11 @@
      k [b g j d]
      v [b g j e]
      x3 [b g m i j] = sum over d of q * k
-     x4 [b g m i j] = max(expm1(x3 * 0.125), 0)
+     x4 [b g m i j] = max(expm1(min(x3 * 0.125, 60)), 0)
      x5 [b g m i e] = sum over j of x4 * v if j <= i + query_start
      x6 [b g m i e] = x5
      x7 [b g m i j] = sum over d of q * k
-     x8 [b g m i j] = abs(expm1(x7 * 0.125))
+     x8 [b g m i j] = abs(expm1(min(x7 * 0.125, 60)))
      x9 [b g m i] = sum over j of x8 if j <= i + query_start
      x10 [b g m i] = x9
      x11 [b g m i e] = x6 / (x10 + 1e-06)
@@ -209,10 +209,11 @@ TARGET static void T(softpick_rows)(const struct call *call, int64_t task, unsig
         T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
         results = 0;
-        /* weight = max(expm1(score), 0) */
+        /* weight = max(expm1(min(score, 6e+01f)), 0) */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(weight + j * 80 + i, T(max_nan)(T(expm1)(T(load)(score + j * 80 + i)), T(splat)((float)0)));
+                T(store)(weight + j * 80 + i, T(max_nan)(T(expm1)(T(min)(T(load)(score + j * 80 + i),
+                    T(splat)(6e+01f))), T(splat)((float)0)));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -241,14 +242,14 @@ TARGET static void T(softpick_rows)(const struct call *call, int64_t task, unsig
         } else
             T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, weight, sum, sum_compensation);
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), abs(expm1(score)), 0.0f); row_sum += score */
+            /* score = select(j <= (i + query_start), abs(expm1(min(score, 6e+01f))), 0.0f); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_1 = (i0 + i + T(lane)) + query_start;
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const T(vec) score_2 = T(load)(score + j * 80 + i);
                     const T(vec) score_new3 = T(pick)(__builtin_convertvector((j0 + j) <= t_1, T(mask)),
-                        T(abs)(T(expm1)(score_2)), T(splat)(0.0f));
+                        T(abs)(T(expm1)(T(min)(score_2, T(splat)(6e+01f)))), T(splat)(0.0f));
                     T(store)(score + j * 80 + i, score_new3);
                     row_sum_in += score_new3;
                 }
@@ -256,12 +257,12 @@ TARGET static void T(softpick_rows)(const struct call *call, int64_t task, unsig
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = abs(expm1(score)); row_sum += score */
+            /* score = abs(expm1(min(score, 6e+01f))); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const T(vec) score_4 = T(load)(score + j * 80 + i);
-                    const T(vec) score_new5 = T(abs)(T(expm1)(score_4));
+                    const T(vec) score_new5 = T(abs)(T(expm1)(T(min)(score_4, T(splat)(6e+01f))));
                     T(store)(score + j * 80 + i, score_new5);
                     row_sum_in += score_new5;
                 }
@@ -398,10 +399,11 @@ TARGET APART void T(softpick_few_keys)(const struct call *call, int64_t task, co
 #else
         T(dot3)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score);
 #endif
-        /* weight = max(expm1(score), 0) */
+        /* weight = max(expm1(min(score, 6e+01f)), 0) */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(weight + r * 144 + j, T(max_nan)(T(expm1)(T(load)(score + r * 144 + j)), T(splat)((float)0)));
+                T(store)(weight + r * 144 + j, T(max_nan)(T(expm1)(T(min)(T(load)(score + r * 144 + j),
+                    T(splat)(6e+01f))), T(splat)((float)0)));
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -434,10 +436,10 @@ TARGET APART void T(softpick_few_keys)(const struct call *call, int64_t task, co
 #else
             T(dot5)(rows, j1 - j0, weight, v + j0 * v_row, v_row, state + (chunk - chunk0) * 4160);
 #endif
-        /* score = abs(expm1(score)) */
+        /* score = abs(expm1(min(score, 6e+01f))) */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(score + r * 144 + j, T(abs)(T(expm1)(T(load)(score + r * 144 + j))));
+                T(store)(score + r * 144 + j, T(abs)(T(expm1)(T(min)(T(load)(score + r * 144 + j), T(splat)(6e+01f)))));
             }
         }
         if ((query_start + 1) < j1) { /* the tile is partly outside the mask */
@@ -608,14 +610,14 @@ TARGET static void T(softpick_saved)(const struct call *call, int64_t task, unsi
         /* score[j][i] = sum over d of k * q_tile */
         T(dot6)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score);
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), abs(expm1(score)), 0.0f); row_sum += score */
+            /* score = select(j <= (i + query_start), abs(expm1(min(score, 6e+01f))), 0.0f); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const T(vec) score_1 = T(load)(score + j * 80 + i);
                     const T(vec) score_new2 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
-                        T(abs)(T(expm1)(score_1)), T(splat)(0.0f));
+                        T(abs)(T(expm1)(T(min)(score_1, T(splat)(6e+01f)))), T(splat)(0.0f));
                     T(store)(score + j * 80 + i, score_new2);
                     row_sum_in += score_new2;
                 }
@@ -623,12 +625,12 @@ TARGET static void T(softpick_saved)(const struct call *call, int64_t task, unsi
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = abs(expm1(score)); row_sum += score */
+            /* score = abs(expm1(min(score, 6e+01f))); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const T(vec) score_3 = T(load)(score + j * 80 + i);
-                    const T(vec) score_new4 = T(abs)(T(expm1)(score_3));
+                    const T(vec) score_new4 = T(abs)(T(expm1)(T(min)(score_3, T(splat)(6e+01f))));
                     T(store)(score + j * 80 + i, score_new4);
                     row_sum_in += score_new4;
                 }
@@ -798,11 +800,11 @@ TARGET static void T(softpick_dk_dv_sum_0)(const struct call *call, int64_t task
                     score_2, q + m * q_head + i0 * q_row, q_row);
             }
             if (dv) {
-                /* weight = max(expm1(score), 0) * saved_1 */
+                /* weight = max(expm1(min(score, 6e+01f)), 0) * saved_1 */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        T(store)(weight + i * 80 + j, T(max_nan)(T(expm1)(T(load)(score + i * 80 + j)),
-                            T(splat)((float)0)) * (saved_1[m * saved_1_head + (i0 + i)]));
+                        T(store)(weight + i * 80 + j, T(max_nan)(T(expm1)(T(min)(T(load)(score + i * 80 + j),
+                            T(splat)(6e+01f))), T(splat)((float)0)) * (saved_1[m * saved_1_head + (i0 + i)]));
                     }
                 }
             }
@@ -839,16 +841,16 @@ TARGET static void T(softpick_dk_dv_sum_0)(const struct call *call, int64_t task
                         sum, sum_compensation);
             }
             if (dk || sum_0) {
-                /* score_2 = (row_0 * select(expm1(score) < 0.0f, (expm1(score) + 1.0f) * -0.125f,
-                   (expm1(score) + 1.0f) * 0.125f)) + ((score_2 * s ... */
+                /* score_2 = (row_0 * select(expm1(min(score, 6e+01f)) < 0.0f, neg((expm1(min(score,
+                   6e+01f)) + 1.0f) * select(6e+01f < score, 0.0f ... */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const T(vec) t_2 = T(expm1)(T(load)(score + i * 80 + j));
-                        const T(vec) t_3 = t_2 + 1.0f;
-                        const T(vec) t_4 = t_3 * 0.125f;
-                        T(store)(score_2 + i * 80 + j, ((row_0[m * row_0_head + (i0 + i)]) * T(pick)(t_2 < 0.0f,
-                            t_3 * (-0.125f), t_4)) + ((T(load)(score_2 + i * 80 + j) * (saved_1[m * saved_1_head + (i0 +
-                            i)])) * T(pick)(t_2 < (float)0, T(splat)(0.0f), t_4)));
+                        const T(vec) score_3 = T(load)(score + i * 80 + j);
+                        const T(vec) t_4 = T(expm1)(T(min)(score_3, T(splat)(6e+01f)));
+                        const T(vec) t_5 = (t_4 + 1.0f) * T(pick)((6e+01f) < score_3, T(splat)(0.0f), T(splat)(0.125f));
+                        T(store)(score_2 + i * 80 + j, ((row_0[m * row_0_head + (i0 + i)]) * T(pick)(t_4 < 0.0f, -t_5,
+                            t_5)) + ((T(load)(score_2 + i * 80 + j) * (saved_1[m * saved_1_head + (i0 + i)])) *
+                            T(pick)(t_4 < (float)0, T(splat)(0.0f), t_5)));
                     }
                 }
             }
@@ -856,9 +858,9 @@ TARGET static void T(softpick_dk_dv_sum_0)(const struct call *call, int64_t task
                 if (dk || sum_0) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_5 = j0 + j + T(lane);
+                        const T(ints) t_6 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_2 + i * 80 + j, T(pick)(__builtin_convertvector(t_5 <= ((i0 + i) +
+                            T(store)(score_2 + i * 80 + j, T(pick)(__builtin_convertvector(t_6 <= ((i0 + i) +
                                 query_start), T(mask)), T(load)(score_2 + i * 80 + j), T(splat)(0.0f)));
                         }
                     }
@@ -872,9 +874,9 @@ TARGET static void T(softpick_dk_dv_sum_0)(const struct call *call, int64_t task
                     T(dot8)(i1 - i0, j1 - j0, score_2, k + j0 * k_row, k_row, sum_0 + m * sum_0_head + i0 * 64);
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[OF(4, 8, 16)] = {0};
-                        const int64_t t_6 = (i0 + i) + query_start;
+                        const int64_t t_7 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_6, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_7, T(mask));
                         }
                         T(add_seen_lanes)(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64, score_2 + i * 80,
                             k + j0 * k_row, k_row, j1 - j0, in_region);
@@ -892,9 +894,9 @@ TARGET static void T(softpick_dk_dv_sum_0)(const struct call *call, int64_t task
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[OF(4, 8, 16)] = {0};
                         if (T(finite)(q + m * q_head + i0 * q_row + i * q_row, 1, 64, 1)) continue;
-                        const int64_t t_7 = (i0 + i) + query_start;
+                        const int64_t t_8 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_7, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_8, T(mask));
                         }
                         T(add_seen)(64, sum_2, 80, q + m * q_head + i0 * q_row + i * q_row, 1, score_2 + i * 80,
                             in_region, j1 - j0);

@@ -4780,7 +4780,7 @@ struct kernel {
     int kept_arrays, given, sums;
 };
 
-/* What a kernel and the library that it calls must have in common: the sizes of the structs above, and a number that
+/* The layout, which must be that of the library that a kernel calls: the sizes of the structs above, and a number that
    changes when their meaning changes but not their sizes. */
 #define KERNEL_VERSION UINT64_C(1)
 #define KERNEL_LAYOUT \

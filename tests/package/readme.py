@@ -479,6 +479,15 @@ def arrays_of_a_spec(place):
         for line in lines: check(line in header, '%s: %s' % (line, header))
 
 
+@shows(SPECS, 'Several scores, several sums', 'yaml')
+def several_sums(place):
+    place.write('a.yaml', texts(SPECS, 'Several scores, several sums')[0])
+    place.run(['attnc', 'a.yaml', '--quiet'])
+    header = place.read('a.h')
+    for line in ('*q2; /* [B, H, n_q, 64] */', '*k2; /* [B, G, n_k, 64] */', '*lam; /* [H] */'):
+        check(line in header, '%s: %s' % (line, header))
+
+
 @shows(RUNTIME, 'Drafts', 'yaml', 'yaml')
 def drafts(place):
     for name, spec in zip(('plain', 'rotated'), texts(RUNTIME, 'Drafts')):

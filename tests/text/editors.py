@@ -38,7 +38,7 @@ def case(function):
 # {rule that a schema cannot express: bad specs that the schema accepts}. The schema refuses all other bad specs.
 BEYOND = {
     'what stands in an expression is text': ['expression_*', 'mask_of_s*', 'mask_reals*', 'rope_angle_heads', 'delta_names',
-                                             'array_open', 'array_subscripts', 'decay_names',
+                                             'array_open', 'array_subscripts', 'decay_names', 'delta_erase_*', 'score_rows',
                                              'decay_features', 'decay_sketch', 'array_names', 'array_of_parameter'],
     'the reader of YAML tells: keys there twice, leading zeros, other encodings, NUL': [
         'duplicate_key', 'duplicate_option', 'leading_zero', 'utf16', 'escaped_zero'],
@@ -49,10 +49,11 @@ BEYOND = {
                                       'mask_blocks_differ', 'storage_blocks', 'storage_prepared_values'],
     'a key needs or excludes another': ['arrays_halves', 'jvp_*', 'dropout_not_there', 'rope_angle_base', 'delta_blocks', 'delta_project', 'delta_sink',
                                           'decay_project', 'project_arrays', 'storage_backward', 'storage_dtype',
-                                          'storage_values'],
+                                          'storage_values', 'delta_write_softmax', 'delta_write_values',
+                                          'output_without_sums', 'sums_without_output', 'weights_of_sums'],
     'the value of an expression': ['rope_angle_infinite', 'sink_constant'],
     'whether there is a linear form, and what knobs do something, is for the compiler to find': [
-        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_storage_decode', 'storage_sums'],
+        'linear_*', 'schedule_chunk_of_block', 'dropout_linear', 'delta_storage_decode', 'delta_normalize_linear', 'storage_sums'],
     'whether a query sees only what came before it, too': ['decode_*', 'array_decode*', 'delta_decode',
                                                            'decay_ahead', 'decay_unmasked'],
 }

@@ -1,8 +1,8 @@
 """Kernels from formulas: attnc.attention()."""
 from __future__ import annotations
 
+import ast
 import dataclasses
-import json
 import re
 import sys
 from typing import Any, Mapping, Sequence
@@ -77,7 +77,8 @@ def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any,
                 dropout: float, arrays: tuple[Declared, ...], head_dim: int, value_dim: int,
                 dtype: str, scaled: bool = False, several: str = "") -> Kernel:
     """Returns the kernel for arguments of attention(). `arrays` has the names, shapes and types of arrays. If `scaled`,
-    the logit has its own scale. `several` has scores, sums and the output in JSON."""
+    the logit has its own scale. `several` is the text of a dictionary of scores, sums
+    and the output."""
     key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype, scaled,
            several)
     made = _formulas.get(key)
@@ -91,7 +92,7 @@ def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any,
                 "arrays": {name: {"shape": list(shape), "type": kind} for name, shape, kind in arrays} or None,
                 "dropout": dropout or None}
         spec.update((key, value) for key, value in more.items() if value is not None)
-        spec.update(json.loads(several or "{}"))
+        spec.update(ast.literal_eval(several or "{}"))
         # In Python 1/8 is 0.125, but in formulas 1/8 is 0 as in C. The option makes it an error.
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
         made = _formulas[key] = _of_source(source)
@@ -230,7 +231,7 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
         rule, logit = _with_mask(attn_mask, rule, score or "s", given, *inputs)
         score = logit if score is not None or logit != "s" else None
     keys = {"scores": scores, "sums": sums, "output": output}
-    several = json.dumps({key: value for key, value in keys.items() if value})
+    several = str({key: value for key, value in keys.items() if value})
     declared = _declared(f"{weight or score or ''} {several}", str(rule or ""), given, *inputs[:2],
                          _rows_of(scores or {}, sums or {}))
     # torch.compile has a symbol for the default number, so the constant 0.0 is used

@@ -1,0 +1,41 @@
+/* deltaformer.h, made by attnc 0.1.0: attnc deltaformer.yaml
+   DeltaFormer: softmax attention to values that are corrected by the average of earlier corrected values
+   Zhong et al., Understanding Transformer from the Perspective of Associative Memory (arXiv 2025), section 4
+   q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
+   query head h reads key/value head h / (H/G).
+   The last query is at the position of the last key. The result of a query that sees no key is 0. */
+#ifndef ATTNC_deltaformer_H
+#define ATTNC_deltaformer_H
+
+#include <attnrt.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct deltaformer_params {
+    int none; /* this variant has no parameters: pass NULL */
+};
+
+/* Returns the bytes of `storage` that deltaformer_params_init needs for the random arrays. */
+size_t deltaformer_params_size(void);
+/* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
+   Returns 0 or a negative ATTN_E… */
+int deltaformer_params_init(struct deltaformer_params *params, uint64_t seed, void *storage);
+/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
+   The number depends on problem->threads. With threads = 0 the workspace serves one thread
+   per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
+   even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
+   can check it. Returns 0 for NULL. */
+size_t deltaformer_workspace(const struct attn_problem *problem);
+/* Computes out. Returns 0 or a negative ATTN_E… (see attn_strerror).
+   Allocates no memory. The result does not depend on the number of threads. */
+int deltaformer_forward(const struct attn_problem *problem, const struct deltaformer_params *params, const float *q,
+    const float *k, const float *v,
+    float *out, void *workspace);
+extern const struct attn_kernel deltaformer_kernel;
+
+#ifdef __cplusplus
+}
+#endif
+#endif
