@@ -1,7 +1,7 @@
 /* cog.c, made by attnc 0.1.0: attnc cog.yaml
    C11 with GNU extensions, for a C compiler; C++ includes cog.h.
    attention whose weights keep the sign of the inner product
-   Lv et al., More Expressive Attention with Negative Weights (2024), Cog attention
+   Lv et al., More Expressive Attention with Negative Weights (arXiv 2024), Cog attention
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

@@ -1,6 +1,6 @@
 /* cog.h, made by attnc 0.1.0: attnc cog.yaml
    attention whose weights keep the sign of the inner product
-   Lv et al., More Expressive Attention with Negative Weights (2024), Cog attention
+   Lv et al., More Expressive Attention with Negative Weights (arXiv 2024), Cog attention
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

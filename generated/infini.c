@@ -2,7 +2,7 @@
    C11 with GNU extensions, for a C compiler; C++ includes infini.h.
    softmax inside a segment, and a linear memory of all earlier segments, mixed by a learned gate
    Munkhdalai, Faruqui and Gopal, Leave No Context Behind: Efficient Infinite Context Transformers with Infini-attention
-   (2024), section 2.1
+   (arXiv 2024), section 2.1
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

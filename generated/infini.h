@@ -1,7 +1,7 @@
 /* infini.h, made by attnc 0.1.0: attnc infini.yaml
    softmax inside a segment, and a linear memory of all earlier segments, mixed by a learned gate
    Munkhdalai, Faruqui and Gopal, Leave No Context Behind: Efficient Infinite Context Transformers with Infini-attention
-   (2024), section 2.1
+   (arXiv 2024), section 2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */

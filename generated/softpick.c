@@ -1,7 +1,8 @@
 /* softpick.c, made by attnc 0.1.0: attnc softpick.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softpick.h.
    rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of |e^x - 1|
-   Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (2025), section 3
+   Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
+   section 3
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64):

@@ -1,6 +1,7 @@
 /* softpick.h, made by attnc 0.1.0: attnc softpick.yaml
    rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of |e^x - 1|
-   Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (2025), section 3
+   Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
+   section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
    The last query is at the position of the last key. The result of a query that sees no key is 0. */
