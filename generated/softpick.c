@@ -1,6 +1,6 @@
 /* softpick.c, made by attnc 0.1.0: attnc softpick.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softpick.h.
-   rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of |e^x - 1|
+   rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of the absolute values of e^x - 1
    Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
    section 3
 

@@ -1,5 +1,5 @@
 /* softpick.h, made by attnc 0.1.0: attnc softpick.yaml
-   rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of |e^x - 1|
+   rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of the absolute values of e^x - 1
    Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
    section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
