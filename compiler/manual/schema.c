@@ -223,7 +223,7 @@ static json_t *value(const struct key_row *row)
     case ROW_COEFFICIENTS: return json_pack("{s:[o, {s:s}]}", "anyOf", list(number(row), false), "const", "param");
     case ROW_TOKENS: return list(integer(row), true);
     case ROW_SCHEDULE: return schedule(row);
-    case ROW_ARRAYS: return named(MAX_ARRAYS, GROUP_ARRAY);
+    case ROW_ARRAYS: return named(MAX_DECLARED, GROUP_ARRAY);
     case ROW_SCORES: return named(MAX_SCORES, GROUP_SCORE);
     case ROW_SUMS: return named(MAX_SUMS, GROUP_SUM);
     case ROW_ROW: return json_pack("{s:s}", "type", "string");

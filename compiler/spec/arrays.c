@@ -107,9 +107,9 @@ static struct yaml *read_values(struct spec_reader *r, const char *key, const ch
 
 void spec_read_arrays(struct spec_reader *r)
 {
-    struct yaml *const node = read_named(r, "arrays", "NAME: {shape: …}", MAX_ARRAYS);
+    struct yaml *const node = read_named(r, "arrays", "NAME: {shape: …}", MAX_DECLARED);
     struct user_arrays *const all = &r->spec->arrays;
-    all->array = arena_alloc(r->arena, (MAX_ARRAYS + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
+    all->array = arena_alloc(r->arena, (MAX_DECLARED + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
     for (int k = 0; node && k < node->count; k++) {
         struct user_array *const a = &all->array[all->count++];
         *a = (struct user_array){0};

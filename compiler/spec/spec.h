@@ -147,7 +147,7 @@ struct schedule {
     int knobs;
     const struct schedule *backward; /* the knobs of the gradients, or NULL */
 };
-enum { MAX_SCHEDULES = 8, MAX_ARRAYS = 16, MAX_SCORES = 8, MAX_SUMS = 8 };
+enum { MAX_SCHEDULES = 8, MAX_DECLARED = 16, MAX_SCORES = 8, MAX_SUMS = 8 };
 /* A spec computes one weighted sum of values, or `sums` of them, from which `output` computes the result. Each sum is
    a copy of the spec with the sum's name and its own keys. */
 struct spec {

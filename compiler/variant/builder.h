@@ -26,7 +26,7 @@ struct builder {
     struct position at;   /* where errors are reported in the spec */
     bool lost;            /* build_real has reported an error */
     int drawn;            /* the number of `random` masks so far */
-    int q, k;             /* prepared queries and keys, of which a score may be the inner product */
+    int q, k;             /* the prepared queries and keys; a score may read them */
     int named[MAX_SCORES + MAX_SUMS]; /* the values of scores and sums, in the order of spec->arrays */
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];

@@ -16,6 +16,15 @@ static int project(struct builder *x, int v, const char *name, int last)
                           graph_ref(x->g, v, NULL), NULL);
 }
 
+/* Returns the weights w times a factor of positions. If w is a map, the factor becomes part of its formula, because
+   passes look for powers there. */
+static int times(struct builder *x, int w, const struct expr *factor)
+{
+    const struct value v = x->g->value[w];
+    if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
+    return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
+}
+
 /* ---- dropout (Srivastava et al., 2014; of the weights of attention: Vaswani et al., 2017) ---- */
 
 /* Returns the factor 0 or 1 / (1 - dropout) of a weight. */
@@ -30,14 +39,11 @@ static const struct expr *drop_factor(struct builder *x)
                         build_real(x, 1 / (1 - x->spec->dropout)));
 }
 
-/* Returns the weights w times this factor. If w is a map, the factor becomes part of its formula, because passes look
-   for powers there. */
+/* Returns the weights w times this factor. */
 static int drop(struct builder *x, int w)
 {
     const struct expr *const factor = drop_factor(x);
-    const struct value v = x->g->value[w];
-    if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
-    return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
+    return times(x, w, factor);
 }
 
 /* ---- masks that hide keys from all queries ---- */
@@ -47,9 +53,7 @@ static int drop(struct builder *x, int w)
 static int without_hidden(struct builder *x, int w)
 {
     const struct expr *const factor = build_choose(x, build_shown_keys(x), build_real(x, 1), build_real(x, 0));
-    const struct value v = x->g->value[w];
-    if (v.op != GRAPH_MAP) return build_map_over(x, &v, v.rank, 1, &w, build_mul(x, build_operand(x, 0), factor));
-    return graph_map(x->g, v.rank, v.axes, v.operands, v.operand, build_mul(x, v.expr, factor));
+    return times(x, w, factor);
 }
 
 /* Returns k or v with zeros for these keys, which may have any contents. */

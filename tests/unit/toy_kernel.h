@@ -65,7 +65,8 @@ static const struct array toy_arrays[ARRAYS] = {
 
 /* The members that all toy kernels have. A later initialiser replaces one of them. */
 #define TOY_KERNEL(targets_) \
-    .layout = KERNEL_LAYOUT, .name = "toy", .openmp = OPENMP, .target = targets_, .targets = sizeof(targets_) / sizeof *(targets_), \
+    .layout = KERNEL_LAYOUT, .name = "toy", .openmp = OPENMP, .target = targets_, \
+    .targets = sizeof(targets_) / sizeof *(targets_), \
     .array = toy_arrays, .arrays = ARRAYS, .params_bytes = sizeof(struct toy_params), \
     .strides = offsetof(struct toy_params, strides), .real = sizeof(float), .element = sizeof(float), .head_dim = DIM, \
     .value_dim = DIM, .key_row = DIM, .value_row = DIM, .ids = -1, .corrected = -1, .solution = -1, \
