@@ -201,25 +201,51 @@ const struct expr *expr_extreme(struct module *m, const struct expr *e, bool lar
     return form_add(m, &f, e, 1) ? form_extreme(m, &f, 1, largest) : NULL;
 }
 
-/* The difference is known if all terms of a - b except constants cancel. */
-bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
+/* Adds up the terms of a - b. All except constants must cancel. With `most`, a remainder may be left: *total is then
+   the maximum. */
+static bool sum_difference(const struct expr *a, const struct expr *b, bool most, int64_t *total)
 {
     enum { MOST = 128 };
     struct expr_term term[MOST];
     const int of_a = expr_terms(a, term, MOST), of_b = of_a < 0 ? -1 : expr_terms(b, term + of_a, MOST - of_a);
-    int64_t total = 0;
-    (void)m;
+    *total = 0;
     if (of_b < 0) return false;
     for (int k = of_a; k < of_a + of_b; k++) term[k].minus = !term[k].minus;
     for (int k = 0; k < of_a + of_b; k++) {
+        const struct expr *const e = term[k].e;
         int times = 0;
         for (int n = 0; n < of_a + of_b; n++)
-            if (term[n].e == term[k].e) times += term[n].minus ? -1 : 1;
-        if (term[k].e->op != EXPR_INT && times) return false;
-        if (term[k].e->op != EXPR_INT) continue;
-        if (llabs(term[k].e->integer) > INT32_MAX) return false;
-        total += term[k].minus ? -term[k].e->integer : term[k].e->integer;
+            if (term[n].e == e) times += term[n].minus ? -1 : 1;
+        if (most && e->op == EXPR_FLOORMOD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer > 0) {
+            if (times > 0 && !term[k].minus) *total += e->arg[1]->integer - 1;
+            if (times > 0 && term[k].minus) *total -= e->arg[1]->integer - 1;
+            continue;
+        }
+        if (e->op != EXPR_INT && times) return false;
+        if (e->op != EXPR_INT) continue;
+        if (llabs(e->integer) > INT32_MAX) return false;
+        *total += term[k].minus ? -e->integer : e->integer;
     }
-    *difference = total;
     return true;
+}
+
+bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference)
+{
+    (void)m;
+    return sum_difference(a, b, false, difference);
+}
+
+static const struct expr *as_remainder(void *of, const struct expr *e)
+{
+    struct module *const m = of;
+    const struct expr *const quotient = e->arg[0], *const by = e->arg[1];
+    if (e->op != EXPR_MUL || quotient->op != EXPR_DIV || quotient->arg[1] != by || by->op != EXPR_INT) return NULL;
+    const struct expr *const x = expr_map(m, quotient->arg[0], as_remainder, m);
+    return expr_sub(m, x, expr_floormod(m, x, by));
+}
+
+bool known_at_most(struct module *m, const struct expr *a, const struct expr *b)
+{
+    int64_t most;
+    return sum_difference(expr_map(m, a, as_remainder, m), expr_map(m, b, as_remainder, m), true, &most) && most <= 0;
 }

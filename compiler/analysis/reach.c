@@ -13,7 +13,6 @@
 /* Whether a <= b for all sizes. Returns false if that is unknown. */
 static bool at_most(struct module *m, const struct expr *a, const struct expr *b)
 {
-    int64_t difference;
     const struct expr *ends = a->arg[0];
     if (a->op == EXPR_ADD && (ends->op == EXPR_MIN || ends->op == EXPR_MAX)) /* min(x, y) + c = min(x + c, y + c) */
         a = expr_make(m, ends->op, expr_add(m, ends->arg[0], a->arg[1]), expr_add(m, ends->arg[1], a->arg[1]), NULL);
@@ -21,7 +20,7 @@ static bool at_most(struct module *m, const struct expr *a, const struct expr *b
     if (a->op == EXPR_MAX) return at_most(m, a->arg[0], b) && at_most(m, a->arg[1], b);
     if (a->op == EXPR_SELECT)
         return (expr_is_real(a->arg[2], 0) || at_most(m, a->arg[2], b)) && at_most(m, a->arg[1], b);
-    return known_difference(m, a, b, &difference) && difference <= 0;
+    return known_at_most(m, a, b);
 }
 
 bool sums_keys_of_query(const struct module *m, const struct value *v, int lane, int stream)

@@ -29,18 +29,32 @@ static void name_chunks(struct lowering *x, struct stmt *s)
 }
 
 /* Returns the first query whose last key is at least `min`, as an index of `axis`. The index may be negative.
-   Example: min - 5 for last = i + 5. */
+   Example: min - 5 for last = i + 5. `last` never gets smaller from query to query. */
 static const struct expr *first_query(const struct lowering *x, int axis, const struct expr *last,
                                       const struct expr *min)
 {
-    const struct expr *zero = expr_int(x->m, 0), *none = expr_size(x->m, axis);
-    if (!expr_has(last, EXPR_INDEX)) return expr_select(x->m, expr_le(x->m, min, last), zero, none);
-    if (last->op == EXPR_MIN || last->op == EXPR_MAX) {
-        const struct expr *a = first_query(x, axis, last->arg[0], min), *b = first_query(x, axis, last->arg[1], min);
-        return expr_make(x->m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, a, b, NULL);
+    struct module *const m = x->m;
+    const struct expr *zero = expr_int(m, 0),
+                      *none = expr_size(m, axis), *const a = last->arg[0], *const b = last->arg[1], *of;
+    int64_t by;
+    if (!expr_has(last, EXPR_INDEX)) return expr_select(m, expr_le(m, min, last), zero, none);
+    if (last->op == EXPR_INDEX) return min;
+    if (last->op == EXPR_MIN || last->op == EXPR_MAX)
+        return expr_make(m, last->op == EXPR_MIN ? EXPR_MAX : EXPR_MIN, first_query(x, axis, a, min),
+                         first_query(x, axis, b, min), NULL);
+    if (floor_quotient(m, last, &of, &by)) return first_query(x, axis, of, expr_mul(m, min, b));
+    if (last->op == EXPR_DIV) /* rounds towards 0 */
+        return first_query(x, axis, a,
+                           expr_sub(m, expr_mul(m, min, b),
+                                    expr_select(m, expr_lt(m, zero, min), zero, expr_sub(m, b, expr_int(m, 1)))));
+    const bool rounded = last->op == EXPR_SUB && b->op == EXPR_FLOORMOD && expr_has(b, EXPR_INDEX);
+    if (rounded || last->op == EXPR_MUL) {
+        by = (rounded ? b->arg[1] : b)->integer;
+        const struct expr *const quotient = floor_divide(m, expr_add(m, min, expr_int(m, by - 1)), by);
+        return first_query(x, axis, a, rounded ? expr_mul(m, quotient, expr_int(m, by)) : quotient);
     }
-    const struct expr *shift = expr_replace(x->m, last, expr_index(x->m, axis), zero);
-    return expr_sub(x->m, min, shift);
+    const struct expr *const inner = expr_has(a, EXPR_INDEX) ? a : b;
+    return first_query(x, axis, inner, expr_sub(m, min, expr_replace(m, last, inner, zero)));
 }
 
 void lower_chunk_range(const struct lowering *x, int axis, const struct expr *last, const struct expr **from,

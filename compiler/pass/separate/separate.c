@@ -10,8 +10,8 @@
    - base^(i - j): base^(i - e) and base^(e - j), with e the last key before i's chunk. The factors are at most 1.
    The region decides which keys a state covers:
    - All queries see the same keys: one sum.
-   - Query i sees keys up to a(i): the state is carried over the chunks before that of a(i). In that chunk the sum stays
-     quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
+   - Query i sees keys up to a(i), which never gets smaller: the state is carried over the chunks before that of a(i).
+   In that chunk the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
    - A select on "query and key are in one chunk" gives this chunk another weight (section 3.2).
    A state can sum the solution of a SOLVE. Then its weights of two keys also get features. */
 #include "../pass.h"
@@ -172,11 +172,12 @@ static const char *lost_keys(const struct separation *x, const struct expr *regi
         expression_print(expr_replace(x->m, fault, separate_query_position(x), i), NULL, x->m, &says);
         text_add(&says, "'");
     }
-    const char *const why = arena_printf(x->m->arena,
-                                         "a carried state can gain keys but not lose them, which the mask's %s may "
-                                         "need; a state covers 'none', 'causal', "
-                                         "'prefix', 'lengths', 'document', 'block_window' and combinations of these",
-                                         says.data);
+    const char *const why = arena_printf(
+        x->m->arena,
+        "a carried state can gain keys but not lose them, which the mask's %s may need; a state covers "
+        "'document', 'block_window', and masks that show a query all keys up to one "
+        "that never moves back, such as 'causal', 'lengths' or 'j / 64 < i / 64'",
+        says.data);
     text_free(&says);
     return why;
 }

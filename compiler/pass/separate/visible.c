@@ -26,7 +26,6 @@ const struct expr *separate_without_ids(struct separation *x, const struct expr 
 
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query)
 {
-    int64_t distance;
     if (last->op == EXPR_MIN)
         return separate_not_ahead(x, last->arg[0], query) || separate_not_ahead(x, last->arg[1], query);
     if (last->op == EXPR_MAX)
@@ -34,7 +33,7 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
     if (query->op == EXPR_MIN) return separate_not_ahead(x, last, query->arg[0]); /* `last` is at most the last key */
     if (query->op == EXPR_MAX) /* `query` is a position limited to an array's indices */
         return separate_not_ahead(x, last, query->arg[0]) || separate_not_ahead(x, last, query->arg[1]);
-    return known_difference(x->m, query, last, &distance) && distance >= 0;
+    return known_at_most(x->m, last, query);
 }
 
 /* Whether e is equal for all queries of a sequence, such as its length. */
@@ -45,24 +44,75 @@ static bool same_for_all(const struct separation *x, const struct expr *e)
     return true;
 }
 
+/* Whether e never gets smaller from query to query, and lower can find the first query with e >= a bound. */
+static bool grows(const struct separation *x, const struct expr *e)
+{
+    const struct expr *const a = e->arg[0], *const b = e->arg[1];
+    if (!(expr_axes(e) >> x->lane & 1)) return same_for_all(x, e);
+    switch ((int)e->op) {
+    case EXPR_INDEX: return true;
+    case EXPR_ADD: return (grows(x, a) && same_for_all(x, b)) || (same_for_all(x, a) && grows(x, b));
+    case EXPR_SUB:
+        if (b->op == EXPR_FLOORMOD && b->arg[0] == a && b->arg[1]->op == EXPR_INT) return grows(x, a);
+        return grows(x, a) && same_for_all(x, b);
+    case EXPR_MUL:
+    case EXPR_DIV: return b->op == EXPR_INT && b->integer > 0 && grows(x, a);
+    default: return false;
+    }
+}
+
+/* Returns a bound of a range of keys as an expression of the query's index, without an end of a MIN that another end
+   implies. */
+static const struct expr *of_one_query(const struct separation *x, const struct expr *bound)
+{
+    struct module *const m = x->m;
+    const struct expr *const own = expr_index(m, x->lane), *const one = expr_int(m, 1);
+    if (!bound) return NULL;
+    bound = expr_replace(m, bound, expr_hi(m, x->lane), expr_add(m, own, one));
+    bound = expr_replace(m, bound, expr_lo(m, x->lane), own);
+    for (int a = 0; a < m->axes; a++)
+        if (m->axis[a].source == SIZE_BATCH) bound = expr_replace(m, bound, expr_lo(m, a), expr_index(m, a));
+    while (bound->op == EXPR_MIN) {
+        const bool first = known_at_most(m, bound->arg[0], bound->arg[1]);
+        if (!first && !known_at_most(m, bound->arg[1], bound->arg[0])) break;
+        bound = bound->arg[!first];
+    }
+    return bound;
+}
+
+/* Finds the keys that a query sees, *from <= j < *to, as expressions of its index. NULL: there is no such bound.
+   Returns false if they are not known to be one range. */
+static bool range_of_keys(const struct separation *x, const struct expr *where, const struct expr **from,
+                          const struct expr **to)
+{
+    struct ranges some, all; /* if both are equal for one query, they are exact */
+    region_ranges(x->m, where, x->stream, false, &some);
+    region_ranges(x->m, where, x->stream, true, &all);
+    int found = 0;
+    if (some.count != all.count) return false;
+    for (int k = 0; k < some.count; k++) {
+        const struct range *const r = &some.range[k];
+        const struct expr *const first = of_one_query(x, r->from), *const end = of_one_query(x, r->to);
+        if (r->drawn || first != of_one_query(x, all.range[k].from) || end != of_one_query(x, all.range[k].to))
+            return false;
+        if (first && end && known_at_most(x->m, end, first)) continue; /* no key */
+        *from = first;
+        *to = end;
+        found++;
+    }
+    return found == 1;
+}
+
 /* Returns the last key that a query sees, as an expression of the query's index. Returns NULL if a query does not
    see all earlier keys, or if a later query sees fewer keys. */
 static const struct expr *last_key(const struct separation *x, const struct expr *where)
 {
-    const struct expr *own = expr_index(x->m, x->lane);
-    if (where->op == EXPR_OR || where->op == EXPR_AND) {
-        const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
-        return a && b ? expr_make(x->m, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b, NULL) : NULL;
-    }
-    if ((where->op != EXPR_LE && where->op != EXPR_LT) || where->arg[1]->type == TYPE_REAL) return NULL;
-    const struct expr *const j = expr_index(x->m, x->stream), *const key = where->arg[0];
-    const bool shifted = key->op == EXPR_ADD && key->arg[0] == j && same_for_all(x, key->arg[1]);
-    if (key != j && !shifted) return NULL;
-    const struct expr *const end = shifted ? expr_sub(x->m, where->arg[1], key->arg[1]) : where->arg[1];
-    const struct expr *last = where->op == EXPR_LE ? end : expr_sub(x->m, end, expr_int(x->m, 1)), *e = last;
-    while (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT) e = e->arg[0];
-    bool of_query = e == own || (e->op == EXPR_ADD && e->arg[0] == own && same_for_all(x, e->arg[1]));
-    return of_query || same_for_all(x, e) ? last : NULL;
+    const struct expr *from, *to;
+    if (range_of_keys(x, where, &from, &to) && !from && to && grows(x, to))
+        return expr_sub(x->m, to, expr_int(x->m, 1));
+    if (where->op != EXPR_OR && where->op != EXPR_AND) return NULL;
+    const struct expr *a = last_key(x, where->arg[0]), *b = last_key(x, where->arg[1]);
+    return a && b ? expr_make(x->m, where->op == EXPR_OR ? EXPR_MAX : EXPR_MIN, a, b, NULL) : NULL;
 }
 
 const struct expr *separate_fault(const struct separation *x, const struct expr *where)
@@ -147,11 +197,13 @@ bool separate_prefix_region(const struct separation *x, const struct expr **wher
     bool all_alike = same_for_all(x, found);
     *where = all_alike ? expr_lt(x->m, j, expr_add(x->m, found, one)) : expr_le(x->m, j, found);
     int64_t distance;
+    /* a query that sees all keys before `next` sees all keys before the chunk of `next` */
+    const struct expr *const next = expr_add(x->m, found, one);
     if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
-        found = separate_query_position(
-            x); /* a query that sees all keys before its own position sees all keys before its chunk */
-    else        /* the result is at most the last key, because no chunk starts after it */
-        found = expr_min(x->m, found, expr_sub(x->m, expr_size(x->m, x->stream), one));
+        found = separate_query_position(x);
+    else /* the result is at most the last key, because no chunk starts after it */
+        found = expr_min(x->m, separate_not_ahead(x, next, separate_query_position(x)) ? next : found,
+                         expr_sub(x->m, expr_size(x->m, x->stream), one));
     if (!all_alike) *last = found;
     return true;
 }

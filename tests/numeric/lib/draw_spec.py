@@ -6,7 +6,7 @@ import random
 import re
 import string
 
-from draw_text import anything, limit, mask, pick, smooth, truth, weight, whole
+from draw_text import anything, earlier, limit, mask, pick, smooth, truth, weight, whole
 from processor import targets_of
 
 # Words that mean something in C, its library, linkers or emitted C. attnc may refuse some of them. If it accepts
@@ -407,7 +407,7 @@ def several(rng, spec):
         factors += ['%s * r' % by, '1 + tanh(%s * r)' % by]
         if rng.random() < 0.4: spec['similarity'] = rng.choice(weights[-4:])
     decodes = 'decode' in spec.get('emit', [])
-    masks = ['causal', {'window': {'left': 5}}, {'all': ['causal', {'block_window': {'block': 8, 'left': 1}}]}]
+    masks = ['causal', {'window': {'left': 5}}, {'all': ['causal', {'block_window': {'block': 8, 'left': 1}}]}, earlier(rng)]
     if not decodes and 'decay' not in spec: masks += ['none', {'window': {'left': 3, 'right': 4}}]
     values = ['v', 'v', 1]
     if rng.random() < 0.3:

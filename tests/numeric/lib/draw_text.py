@@ -127,10 +127,19 @@ def weight(rng):
     return '(2 + (i %% 3) + (j %% 5)) * (%s)' % rng.choice(['1 + s * s', 'pow(s, 4) + 1', '2 + s * s / 8'])
 
 
+def earlier(rng):
+    """Returns a mask that shows a query the keys up to one that is usually earlier than its own position."""
+    n, block = rng.randrange(1, 40), rng.randrange(1, 33)
+    return rng.choice([{'expr': 'j / %d < i / %d' % (block, block)}, {'expr': 'i - j >= %d' % n}, {'expr': 'j <= i / %d * %d' % (block, block)},
+                       {'all': ['causal', {'not': {'block_window': {'block': block, 'left': n % 3}}}]},
+                       {'all': ['causal', {'not': {'window': {'left': n}}}]}, {'all': [{'expr': 'i - j >= %d' % n}, 'document']},
+                       {'expr': 'j < i / %d' % (n % 4 + 1)}, {'expr': '%d * j <= i' % (n % 4 + 1)}])
+
+
 def mask(rng, depth):
     kind = rng.randrange(16 if depth > 0 else 12)
     if kind == 0: return 'none'
-    if kind == 1: return 'causal'
+    if kind == 1: return 'causal' if rng.random() < 0.5 else earlier(rng)
     if kind == 2: return {'window': {'left': rng.randrange(20), 'right': rng.randrange(20),
                                      **({'dilation': rng.randrange(1, 4)} if rng.random() < 0.5 else {})}}
     if kind == 3:
