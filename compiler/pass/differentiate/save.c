@@ -200,10 +200,10 @@ void reversal_save_rows(struct compilation *c)
     const char *const name = saving->output[0].name;
     struct graph *const with_sums = graph_copy(g);
     with_sums->outputs = 0;
-    if (!c->program.linear) take_sums(g, with_sums, result, name);
+    take_sums(g, with_sums, result, name);
     struct row_marks x = marks_of(g, result, name);
     for (int v = 0; v < g->values; v++) x.row[v] &= x.sums[v] && !x.late[v];
-    x.apart = !c->program.linear;
+    x.apart = true;
     c->gradients.saving = take_rows(g, saving, c->gradients.results, &x, "saved");
     x = marks_of(g, result, name);
     struct graph *const rows = with_sums->outputs ? with_sums : graph_copy(g);

@@ -22,6 +22,8 @@
 #include "../../schedule/schedule.h"
 #include "../../spec/spec.h"
 
+#include <math.h>
+
 /* Estimated FLOPs, for choosing the length of chunks:
    - A_MAP: of computing a weight from an inner product, for a pair
    - A_FUNCTION: of an exponential feature */
@@ -31,6 +33,9 @@ enum { CHUNK_OF_SOLVE = 32, CHUNK_OF_STATE = 16 };
 /* The length of a chunk of forward if elements decay differently and rows are whole vectors (lower/lower.c). A pair
    then takes no exponentials. */
 enum { CHUNK_OF_ELEMENTS = 32 };
+
+/* The name of the axis of chunks. */
+static const char CHUNK[] = "chunk";
 
 static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
 
@@ -281,6 +286,13 @@ static bool make_plan(struct separation *x, struct plan *plan)
         return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
     for (int k = 0; k < x->decays && plan->features; k++)
         plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
+    const int chunks = module_find_axis(x->m, CHUNK);
+    if (plan->features && plan->last && chunks >= 0) { /* all weights share the chunks */
+        const int64_t length = x->m->axis[chunks].extent;
+        if (plan->chunk && plan->chunk != length)
+            return separate_none(x, "the chunks of its weights have different lengths") != NULL;
+        plan->chunk = length;
+    }
     if (plan->features && plan->chunk == 0) {
         double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
         double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
@@ -412,17 +424,26 @@ static bool has_other_heads(const struct separation *x, const struct plan *plan,
     return has;
 }
 
+/* Returns the axis of `features` features. Weights with equally many features share it. */
+static int axis_of_features(struct module *m, int64_t features)
+{
+    int axis = -1, others = 0;
+    const char *name = "f";
+    while ((axis = module_find_axis(m, name)) >= 0 && m->axis[axis].extent != features)
+        name = arena_printf(m->arena, "f%d", ++others);
+    return axis >= 0 ? axis : module_axis(m, name, SIZE_CONSTANT, features);
+}
+
 /* Replaces each sum of the weight:
    - without chunks, by `far`: the query's features times the state
    - with chunks, by `near` + `far`: the quadratic sum over the query's chunk, and the state before it */
-static void rewrite(struct separation *x, struct plan *plan)
+static bool rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
-    const bool first = !x->c->separated.features; /* all weights have the same axes of features and chunks */
-    int feature_axis = first ? module_axis(m, "f", SIZE_CONSTANT, plan->features->features) : module_find_axis(m, "f");
-    int chunk_axis = x->chunk_axis = !first       ? x->chunk_axis
-                                     : plan->last ? module_axis(m, "chunk", SIZE_CHUNKS, plan->chunk)
-                                                  : -1;
+    const int feature_axis = axis_of_features(m, plan->features->features);
+    int chunk_axis = plan->last ? module_find_axis(m, CHUNK) : -1;
+    if (plan->last && chunk_axis < 0) chunk_axis = module_axis(m, CHUNK, SIZE_CHUNKS, plan->chunk);
+    x->chunk_axis = chunk_axis;
     const struct expr *number = NULL;
     if (plan->last) {
         number = set_chunk_ends(x, plan);
@@ -435,19 +456,18 @@ static void rewrite(struct separation *x, struct plan *plan)
     set_outer(x, &x->g->value[plan->user[0]]);
     int query = separate_feature_map(x, plan->features, QUERY, feature_axis, plan->chunk),
         key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
-    if (key < 0 || (plan->last && !has_room(x, plan, feature_axis))) {
-        separate_none(x, "its features, or the decays of their sums, have too many factors");
-        return;
-    }
-    if (has_other_heads(x, plan, key, x->weight - old)) {
-        separate_none(x, "the values of query heads that share keys differ");
-        return;
-    }
-    x->c->separated.features = plan->features->features;
-    x->c->separated.reach = plan->reach;
-    x->c->separated.near_keys = !plan->last       ? 0
-                                : plan->ahead < 0 ? (double)plan->chunk / 2
-                                                  : (double)(plan->ahead + 1) * (double)plan->chunk;
+    if (key < 0 || (plan->last && !has_room(x, plan, feature_axis)))
+        return separate_none(x, "its features, or the decays of their sums, have too many factors") != NULL;
+    if (has_other_heads(x, plan, key, x->weight - old))
+        return separate_none(x, "the values of query heads that share keys differ") != NULL;
+    struct separated_form *const form = &x->c->separated;
+    const double near_keys = !plan->last       ? 0
+                             : plan->ahead < 0 ? (double)plan->chunk / 2
+                                               : (double)(plan->ahead + 1) * (double)plan->chunk;
+    /* the weights of a SOLVE share one state */
+    form->features = plan->features->features + (graph_find_solve(x->g) < 0 ? form->features : 0);
+    form->reach = plan->reach > form->reach ? plan->reach : form->reach;
+    form->near_keys = fmax(form->near_keys, near_keys);
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
         int at = plan->user[u] + (x->weight - old);
@@ -483,6 +503,7 @@ static void rewrite(struct separation *x, struct plan *plan)
         x->g->value[at] = both;
         for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }
+    return true;
 }
 
 /* Whether a weight has a random factor. Then nothing is separated, because loops visit all pairs anyway. */
@@ -554,27 +575,22 @@ void pass_separate(struct compilation *c)
                     x->m->arena,
                     "it would have %lld features, too many to choose automatically; force it with 'algorithm: linear'",
                     (long long)plan.features->features));
-            return;
+            continue;
         }
-        failed = done.features && done.features->features != plan.features->features;
+        failed = solves && done.features && done.features->features != plan.features->features;
         if (failed) break;
-        rewrite(x, &plan);
+        failed = !rewrite(x, &plan) && solves;
         done = plan;
         v = x->weight;
-        failed = !c->separated.features;
-        if (!solves) break;
     }
     x->lane = roles.lane;
-    if (done.features && !failed) failed = !correct(x, &done);
-    if (done.features && !failed) {
-        graph_sweep(c->graph);
-        return;
-    }
-    if (before)
+    if (c->separated.features && !failed) failed = !correct(x, &done);
+    if (failed) {
         c->graph = before; /* give up, because the weights of two keys do not have the features of the state */
-    else
-        graph_sweep(c->graph);
-    c->separated.features = 0;
+        c->separated.features = 0;
+    }
+    graph_sweep(c->graph);
+    if (c->separated.features) return;
     if (!c->reason) c->reason = "no weight of a query and a key is only summed over keys";
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
