@@ -328,8 +328,6 @@ static void check_jvp(struct spec_reader *r)
     }
     if (storage && storage->kind == YAML_MAP)
         clash(r, storage, "'storage' rounds keys and values, which have no tangents then", "emit");
-    if (r->spec->decay && r->spec->decay->elements)
-        clash(r, yaml_get(r->root, "decay"), "'emit: [jvp]' with arrays in 'decay' is not compiled yet", "emit");
     if (delta && !delta->wrong && delta->kind != YAML_NULL)
         clash(r, delta, "'emit: [jvp]' with 'delta' is not compiled yet", "emit");
 }

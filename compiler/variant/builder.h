@@ -136,6 +136,7 @@ int build_sketched(struct builder *x, int q, int k);
    - build_refuses_decay_of_elements returns whether elements have their own decay. If so, it reports an error with
      the reason `what`. */
 void build_decay_sums(struct builder *x);
+void build_joined_sums(struct graph *g);
 int build_decayed(struct builder *x, int w);
 int build_inner(struct builder *x, int q, int k);
 bool build_refuses_decay_of_elements(struct builder *x, const char *what);

@@ -8,6 +8,9 @@
    erase the digits of later prefix sums. */
 static const double MIN_LOG = -1e4;
 
+/* The axis of the positions that prefix sums add. */
+static const char positions[] = "position";
+
 /* Makes the terms of the prefix sums, over axes [b g m t]. They also have axis d if elements have their own decay. */
 static int build_terms(struct builder *x)
 {
@@ -31,7 +34,7 @@ void build_decay_sums(struct builder *x)
 {
     x->decay_of_query = x->decay_of_key = -1;
     if (!x->spec->decay) return;
-    x->t = module_axis(x->m, "position", SIZE_N_K, 0);
+    x->t = module_axis(x->m, positions, SIZE_N_K, 0);
     const int terms = build_terms(x);
     x->decay_of_query = build_prefix_sums(x, terms, x->i, build_query_position(x));
     x->decay_of_key = build_prefix_sums(x, terms, x->j, build_index_of(x, x->j));
@@ -105,4 +108,58 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what)
         diagnostics_error(x->diagnostics, x->spec->decay->first_use[NAME_d].at,
                           "a decay with 'd' multiplies the terms of an inner product of query and key, but %s", what);
     return refuses;
+}
+
+/* Joins two prefix sums over the same positions into sums over an axis: the elements of the first, then those of the
+   second. `tangent` is the second sum. */
+static void join(struct graph *g, int sum, int tangent)
+{
+    struct module *const m = g->module;
+    const struct value of[2] = {g->value[sum], g->value[tangent]};
+    const int64_t elements = of[0].rank < 5 ? 1 : m->axis[of[0].axes[4]].extent;
+    int axis = module_find_axis(m, "with_tangent");
+    if (axis < 0) axis = module_axis(m, "with_tangent", SIZE_CONSTANT, 2 * elements);
+    const struct expr *const x = expr_index(m, axis), *const first = expr_int(m, elements);
+    struct value terms = graph_value(GRAPH_MAP, 4, g->value[of[0].operand[0].of].axes), joined = of[0];
+    terms.axes[terms.rank++] = joined.axes[4] = axis;
+    joined.rank = 5;
+    for (int k = 0; k < 2; k++) {
+        struct ref r = graph_ref(g, of[k].operand[0].of, NULL);
+        if (r.rank == 5) r.sub[4] = expr_mod(m, x, first);
+        terms.operand[terms.operands++] = r;
+    }
+    terms.expr = expr_select(m, expr_lt(m, x, first), expr_operand(m, 0), expr_operand(m, 1));
+    /* Maps are inlined, because tiles have no computed subscripts. */
+    for (int k = 0; k < terms.operands; k++)
+        if (g->value[terms.operand[k].of].op == GRAPH_MAP &&
+            graph_inline(g, &terms, k, &g->value[terms.operand[k].of]))
+            k = -1;
+    graph_insert(g, tangent + 1, terms);
+    joined.operand[0] = graph_ref(g, tangent + 1, NULL);
+    graph_insert(g, tangent + 2, joined);
+    for (int v = tangent + 3; v < g->values; v++)
+        for (int k = 0; k < g->value[v].operands; k++) {
+            struct ref *const r = &g->value[v].operand[k];
+            if (r->of != sum && r->of != tangent) continue;
+            const struct expr *const element = r->rank == 5 ? r->sub[4] : expr_int(m, 0);
+            r->sub[4] = r->of == sum ? element : expr_add(m, first, element);
+            r->rank = 5;
+            r->of = tangent + 2;
+        }
+}
+
+/* Whether v is a sum over positions, of the query or the key. */
+static bool is_prefix_sum(const struct graph *g, int v)
+{
+    const struct value *const value = &g->value[v];
+    const int t = module_find_axis(g->module, positions);
+    return v < g->values && t >= 0 && value->op == GRAPH_REDUCE && value->where && value->where->op == EXPR_LE &&
+           value->where->arg[0] == expr_index(g->module, t);
+}
+
+void build_joined_sums(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++)
+        if (is_prefix_sum(g, v) && is_prefix_sum(g, v + 1) && g->value[v].axes[3] == g->value[v + 1].axes[3])
+            join(g, v, v + 1), v += 2;
 }

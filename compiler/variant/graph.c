@@ -368,6 +368,7 @@ static bool make_tangent(struct graph *g, const struct spec *spec, struct diagno
 {
     const char *const wrong = graph_differentiate_forward(g);
     if (wrong) diagnostics_error(d, spec->emit_at, "'emit: [jvp]': the tangent %s is not compiled yet", wrong);
+    if (!wrong) build_joined_sums(g);
     return !wrong;
 }
 

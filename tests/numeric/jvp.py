@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Compares kernels of tangents (`emit: [jvp]`) with differences of definitions.py: every weight, mask, preparation and
-dtype. A tangent has no linear form yet.
+dtype, in the quadratic and the linear form.
 
 Lengths are no multiples of tiles, and some queries see no key."""
 import os
@@ -25,6 +25,13 @@ SHAPES = [(2, 4, 2, 37, 75), (1, 2, 1, 65, 64), (1, 1, 1, 1, 1), (1, 3, 3, 90, 4
           (1, 8, 2, 49, 57)]
 DTYPES = ['f32', 'f64', 'f32', 'bf16', 'f64', 'f16']
 
+DECAYS = {'softmax': ('softmax', '-exp(gate[b][h][t])'),
+          'features': (backward.SIMILARITY['elu_plus_one'], '-exp(gate[b][h][t]) * exp(rate[h])'),
+          'elements': ({'linear': {'features': 'identity'}}, '-exp(gate[b][h][t][d])')}
+SUMS = {'of_features': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 + s * s'}}}}, 'causal'),
+        'of_features_and_softmax': ({'a': {}, 'c': {'similarity': 'softmax', 'mask': {'window': {'left': 9}}}}, 'causal'),
+        'of_all_keys': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 + s * s'}}, 'normalize': 'none'}}, 'none')}
+
 
 def case(folder, suite, spec, shapes, seed, target=None):
     lacks = missing_flags(target or 'native')
@@ -34,7 +41,8 @@ def case(folder, suite, spec, shapes, seed, target=None):
     largest, flags = 0.0, '-O2' if optimised(seed, 9) else '-O0'
     for at, shape in enumerate(shapes):
         d = '%s/%d' % (folder, at)
-        answers.make_inputs(spec, d + '/in', (*shape[1:], shape[0]), seed + at, 'any')
+        answers.make_inputs(spec, d + '/in', (*shape[1:], shape[0]), seed + at,
+                            'any' if spec['algorithm'] == 'quadratic' else 'rising')   # the linear form takes ascending ids
         arrays, given = tangents.make(spec, d + '/in', seed + at, zero='kvq'[seed % 7:][:1])
         done = execute(['env', 'ATTNC_CFLAGS=' + flags, suite.attnc, 'run', path, '--in', d + '/in', '--out', d + '/out',
                         '--threads', 1 + at % 3, *(['--target', target] if target else [])], env=suite.environment)
@@ -92,6 +100,14 @@ def main():
     add('decay/constant', {'similarity': 'softmax', 'mask': 'causal', 'decay': {'log': '-0.05 * (h + 1)'}})
     add('decay/constant_features', {'similarity': backward.SIMILARITY['elu_plus_one'], 'mask': 'causal',
                                   'decay': {'log': '-0.05 * (h + 1)'}})
+    for name, (similarity, log) in DECAYS.items():
+        add('decay/' + name, {'similarity': similarity, 'mask': 'causal', 'decay': {'log': log}, 'algorithm': 'auto',
+                              'normalize': 'none' if '[d]' in log else 'sum',
+                              'arrays': {'gate': {'shape': ['B', 'H', 'Nk'] + ['D'] * ('[d]' in log)},
+                                         'rate': {'shape': ['H'], 'learned': True}}})
+    for name, (form, mask) in SUMS.items():
+        add('sums/' + name, {'similarity': backward.SIMILARITY['elu_plus_one'], 'mask': mask, 'algorithm': 'auto',
+                             'arrays': {'mix': {'shape': ['H'], 'learned': True}}, 'sums': form, 'output': 'a - mix[h] * c'})
     return suite.run()
 
 

@@ -345,17 +345,18 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
 }
 
 /* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that
-   does. Reason: if this other output has a state, its loops are the only loops over queries in the kernel. The solution
-   that forward saves is computed for `out`, the first output. */
+   does, and an output without a state into that of an output with one. Reason: the loops of an output with a state are
+   the only loops over queries in the kernel. The solution that forward saves is computed for `out`, the first output. */
 static void join_groups(const struct compilation *c, const struct graph *g, int *group)
 {
     for (int o = 1; o < g->outputs && c->program.saves_solution; o++)
         if (strcmp(g->output[o].name, SAVED_SOLUTION) == 0) group[o] = group[0];
     for (int o = 0; o < g->outputs; o++) {
         struct roles own, other;
-        if (roles_of(g, o, &own) || own.stream >= 0 || own.chunk >= 0 || own.outer || own.slices >= 0) continue;
+        if (roles_of(g, o, &own) || own.chunk >= 0 || own.outer || own.slices >= 0) continue;
         for (int p = 0; p < g->outputs; p++)
-            if (!roles_of(g, p, &other) && other.stream >= 0 && other.lane == own.lane && other.rows == own.rows)
+            if (!roles_of(g, p, &other) && other.lane == own.lane && other.rows == own.rows &&
+                (own.stream < 0 ? other.stream >= 0 : own.stream == other.stream && other.chunk >= 0))
                 group[o] = group[p];
     }
 }
@@ -391,7 +392,7 @@ void pass_lower(struct compilation *c)
     const struct graph *all = c->graph;
     int group[MAX_OUTPUTS];
     const int groups = output_groups(all, group);
-    if (!program_is_backward(&c->program)) join_groups(c, all, group);
+    if (!program_outputs_gradients(&c->program)) join_groups(c, all, group);
     c->loops = loops_new(all->module);
     for (int n = 1; n <= groups; n++) {
         struct graph *g = graph_copy(all);
@@ -405,4 +406,7 @@ void pass_lower(struct compilation *c)
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);
     }
+    if (c->loops->body && c->loops->body->next && stmts_window(c->loops->body)) /* such loops are printed alone */
+        diagnostics_error(c->diagnostics, (struct position){0, 0},
+                          "outputs whose loops differ from those of a carried state are not compiled yet");
 }

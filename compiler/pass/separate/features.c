@@ -279,6 +279,11 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
         return separate_none(
             x, arena_printf(x->m->arena, "%s of query and key has no finite features", as_written(x->m->arena, e->op)));
+    const struct expr *of[2];
+    if ((e->op == EXPR_ADD || e->op == EXPR_SUB) && split_sum(x, e, of)) { /* two features, however many terms */
+        const struct expr *const one = expr_real(x->m, 1);
+        return node(x, NODE_SUM, factor(x, of[QUERY], one), factor(x, one, of[KEY]), 2);
+    }
     const struct node *a = separate_find(x, e->arg[0]);
     if (a && a->features > MAX_FEATURES) a = separate_too_many(x);
     if (e->op == EXPR_DIV) return quotient(x, e, a);

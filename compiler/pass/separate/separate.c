@@ -546,14 +546,13 @@ void pass_separate(struct compilation *c)
             diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
         return;
     }
-    const bool draws = draws_pairs(c->graph), tangent = c->spec->emit & EMIT_JVP;
+    const bool draws = draws_pairs(c->graph);
     if (draws) separate_none(x, "it draws a random number for each pair");
-    if (tangent) separate_none(x, "the linear form of a tangent is not compiled yet");
     read_at_chunks(x);
     struct graph *const before = solves ? graph_copy(c->graph) : NULL;
     struct plan plan = {0}, done = {0};
     bool failed = false;
-    for (int v = 0; v < c->graph->values && !draws && !tangent && !failed; v++) {
+    for (int v = 0; v < c->graph->values && !draws && !failed; v++) {
         const struct value *value = &c->graph->value[v];
         x->lane = value_has_axis(value, roles.lane) ? roles.lane : rows;
         if (!value_has_axis(value, x->stream) || x->lane < 0 || !value_has_axis(value, x->lane)) continue;
