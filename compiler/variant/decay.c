@@ -131,8 +131,7 @@ static void join(struct graph *g, int sum, int tangent)
     terms.expr = expr_select(m, expr_lt(m, x, first), expr_operand(m, 0), expr_operand(m, 1));
     /* Maps are inlined, because tiles have no computed subscripts. */
     for (int k = 0; k < terms.operands; k++)
-        if (g->value[terms.operand[k].of].op == GRAPH_MAP &&
-            graph_inline(g, &terms, k, &g->value[terms.operand[k].of]))
+        if (g->value[terms.operand[k].of].op == GRAPH_MAP && graph_inline(g, &terms, k, &g->value[terms.operand[k].of]))
             k = -1;
     graph_insert(g, tangent + 1, terms);
     joined.operand[0] = graph_ref(g, tangent + 1, NULL);

@@ -346,7 +346,8 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
 
 /* Puts an output that depends on no key, such as statistics of constant weights, into the group of an output that
    does, and an output without a state into that of an output with one. Reason: the loops of an output with a state are
-   the only loops over queries in the kernel. The solution that forward saves is computed for `out`, the first output. */
+   the only loops over queries in the kernel. The solution that forward saves is computed for `out`, the first output.
+ */
 static void join_groups(const struct compilation *c, const struct graph *g, int *group)
 {
     for (int o = 1; o < g->outputs && c->program.saves_solution; o++)

@@ -551,6 +551,7 @@ void pass_separate(struct compilation *c)
     read_at_chunks(x);
     struct graph *const before = solves ? graph_copy(c->graph) : NULL;
     struct plan plan = {0}, done = {0};
+    const char *lost = NULL; /* the reason why the last weight without features has none */
     bool failed = false;
     for (int v = 0; v < c->graph->values && !draws && !failed; v++) {
         const struct value *value = &c->graph->value[v];
@@ -563,6 +564,7 @@ void pass_separate(struct compilation *c)
         x->weight = v;
         x->value = value;
         if (!make_plan(x, &plan)) {
+            if (plan.users) lost = c->reason;
             failed = solves && plan.users; /* one state sums the keys of all weights */
             continue;
         }
@@ -589,7 +591,10 @@ void pass_separate(struct compilation *c)
         c->separated.features = 0;
     }
     graph_sweep(c->graph);
-    if (c->separated.features) return;
+    if (c->separated.features) {
+        c->reason = lost;
+        return;
+    }
     if (!c->reason) c->reason = "no weight of a query and a key is only summed over keys";
     if (c->spec->algorithm != ALGORITHM_LINEAR || !graph_has_pairs(c->graph)) return;
     diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
