@@ -107,10 +107,10 @@ TARGET INLINE void T(decay_block)(struct T(decayed_rows) *work, int64_t j, int64
     }
 }
 
-/* Where sums of pairs are stored, and which. */
+/* Where sums of pairs are stored, and which. Query l is at key first + l, and does not see its last `hidden` keys. */
 struct T(decayed_pairs) {
     REAL *w;
-    int64_t w_query, w_key, lanes, rows, first;
+    int64_t w_query, w_key, lanes, rows, first, hidden;
     REAL times;
 };
 
@@ -118,14 +118,14 @@ struct T(decayed_pairs) {
 TARGET INLINE void T(add_decayed)(const struct T(decayed_pairs) *to, int64_t l, int64_t j, const REAL *sum)
 {
     REAL *const w = to->w + l * to->w_query + j * to->w_key;
-    if (l >= 0 && l + DECAY_HALF <= to->lanes && j + DECAY_HALF <= to->rows && j + DECAY_HALF - 1 <= to->first + l)
+    if (l >= 0 && l + DECAY_HALF <= to->lanes && j + DECAY_HALF <= to->rows && j + DECAY_HALF - 1 <= to->first - to->hidden + l)
         UNROLL for (int r = 0; r < DECAY_HALF; r++)
             UNROLL for (int k = 0; k < DECAY_HALF; k++)
                 w[r * to->w_query + k * to->w_key] += to->times * sum[r * DECAY_HALF + k];
     else
         for (int r = 0; r < DECAY_HALF; r++)
             for (int k = 0; k < DECAY_HALF; k++)
-                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first + l + r)
+                if (l + r >= 0 && l + r < to->lanes && j + k < to->rows && j + k <= to->first - to->hidden + l + r)
                     w[r * to->w_query + k * to->w_key] += to->times * sum[r * DECAY_HALF + k];
 }
 
@@ -223,22 +223,24 @@ TARGET INLINE void T(decayed_rows)(int64_t lanes, int64_t rows, const int64_t st
 {
     struct T(decayed_rows) work;
     const struct T(decay_logs) of_rows = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
-    const struct T(decayed_pairs) to = {w, w_query, w_key, lanes, rows, first, times};
-    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == 0;
+    const int64_t hidden = !a && after > 0 ? after : 0;
+    const int same = a ? first >= 0 && a_row == b_row && a == b + first * b_row : after == hidden;
+    first += hidden;
+    const struct T(decayed_pairs) to = {w, w_query, w_key, lanes, rows, first, hidden, times};
     for (int64_t t = 0; t < steps; t += DECAY_ELEMENTS) {
         const int64_t terms = min(steps - t, DECAY_ELEMENTS);
         for (int64_t j = 0; j < rows && j < first + lanes; j += DECAY_BLOCK) {
             if (same)
                 T(decay_block)(&work, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 1);
+                    0, 1);
             else
                 T(decay_block)(&work, j, t, terms, lanes, rows, first, scale, x, x_row, &of_rows, y, y_row, &of_keys,
-                    after, 0);
+                    after - hidden, 0);
             if (j + DECAY_BLOCK > first) T(add_block)(&work, &to, j, t, terms, x, x_row, y, y_row, same);
         }
     }
     for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) /* queries after the last key */
-        for (int64_t j = 0; j < rows; j++) {
+        for (int64_t j = 0; j < rows && j <= first - hidden + l; j++) {
             T(vec) sum = {0};
             for (int64_t t = 0; t < steps; t += LANES) {
                 const struct T(decay_log) own = a ? T(load_decay_log)(&of_rows, l, t)

@@ -162,8 +162,6 @@ bool reversal_is_saved(const struct reversal *x, int v);
 /* Divides the gradients, which are all outputs, into parts that loops over chunks compute. Sets *count to the number of
    parts, which become outputs. Returns false and changes nothing if such loops cannot compute them. (chunks.c) */
 bool reversal_cut_by_chunks(struct reversal *x, int *count);
-/* Merges two states of a graph by chunks if its values read them in the same way. (merge_states.c) */
-void reversal_merge_states(struct reversal *x);
 /* Divides the gradients of a SOLVE into parts (parts.c). The last `results` outputs of the graph are the outputs of
    forward. Returns the number of parts, which become the first outputs. */
 int reversal_cut(struct reversal *x, int results);

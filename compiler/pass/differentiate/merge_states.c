@@ -2,8 +2,10 @@
    - The gradient with respect to a key reads A, which sums later queries, and B, which sums the solution z of the SOLVE
      of gradients over later keys: f(A) + f(B) becomes f(A + B), because f is linear.
    - z depends on A and on its own sum over later keys, which is the same function of B. So the sum A + B is the only
-     state that loops need. */
+     state that loops need.
+   - In forward, A sums the values of keys that the delta rule does not correct, and B those that it writes. */
 #include "differentiate.h"
+#include "../pass.h"
 
 struct merging {
     struct reversal *x;
@@ -61,11 +63,13 @@ static bool multiple_of(const struct merging *p, int v, const struct ref *base, 
     return false;
 }
 
-/* Whether state B is minus the sum of keys times z that z itself is computed from. */
+/* Whether state B is minus the sum of keys times z that z itself is computed from. In forward, A is subtracted, so B is
+   the sum itself. */
 static bool is_own_sum(const struct merging *p, int state)
 {
     const struct value *const v = &p->g->value[state], *const solve = &p->g->value[p->solve];
     if (v->op != GRAPH_CONTRACT || !is_carried_state(p->x, state)) return false;
+    if (!solve->backward) return v->operand[0].of == p->solve || v->operand[1].of == p->solve;
     for (int k = 0; k < 2; k++) {
         struct multiple of_solution = {1, {.of = -1}}, of_keys = of_solution;
         const struct ref solution = graph_ref(p->g, p->solve, NULL);
@@ -80,15 +84,18 @@ static bool is_own_sum(const struct merging *p, int state)
 }
 
 /* Finds z, A and B. */
-static bool find_states(struct merging *p)
+static bool find_states(struct merging *p, bool backward)
 {
     for (int v = 0; v < p->g->values; v++)
-        if (p->g->value[v].op == GRAPH_SOLVE && p->g->value[v].backward && p->g->value[v].operands > SOLVE_KEYS)
+        if (p->g->value[v].op == GRAPH_SOLVE && p->g->value[v].backward == backward &&
+            p->g->value[v].operands > (backward ? SOLVE_KEYS : SOLVE_FEATURES))
             p->solve = v;
     if (p->solve < 0) return false;
     const struct value *const solve = &p->g->value[p->solve],
                               *const values = &p->g->value[solve->operand[SOLVE_VALUES].of];
-    if (values->op != GRAPH_MAP || !reversal_is_sum(values->expr)) return false;
+    if (values->op != GRAPH_MAP || backward == (values->expr->op == EXPR_NEG) ||
+        !reversal_is_sum(backward ? values->expr : values->expr->arg[0]))
+        return false;
     for (int k = 0; k < values->operands; k++) {
         const struct value *const far = &p->g->value[values->operand[k].of];
         for (int n = 0; n < 2 && far->op == GRAPH_CONTRACT; n++)
@@ -179,7 +186,8 @@ static int copy_of(struct merging *p, int v)
         for (int n = 0; n < copy.operands; n++) {
             struct ref r = copy.operand[k];
             r.of = copy.operand[n].of;
-            if (merged[k] || merged[n] || !ref_equal(&r, &copy.operand[n]) || !alike(p, copy.operand[k].of, r.of))
+            if (merged[k] || merged[n] || copy.operand[k].of == p->state[0] /* A + B of an earlier call */ ||
+                !ref_equal(&r, &copy.operand[n]) || !alike(p, copy.operand[k].of, r.of))
                 continue;
             with[n] = expr_real(p->x->m, 0);
             merged[k] = merged[n] = any = true;
@@ -223,19 +231,20 @@ static bool is_merged(const struct merging *p)
     return merged;
 }
 
-void reversal_merge_states(struct reversal *x)
+bool merge_states(struct compilation *c, struct graph *g)
 {
-    struct graph *const g = x->g;
+    struct reversal reversal = {.c = c, .g = g, .m = g->module}, *x = &reversal;
     const int known = g->values, outputs = g->outputs;
     struct merging merging = {.x = x, .g = g, .solve = -1, .far = -1, .state = {-1, -1}, .sum = -1, .known = known},
                    *p = &merging;
     int *const before = arena_alloc(x->m->arena, (size_t)outputs * sizeof *before);
-    if (!find_states(p)) return;
+    if (!find_states(p, program_is_differentiated(&c->program))) return false;
     p->made = arena_alloc(x->m->arena, 4 * (size_t)known * sizeof *p->made); /* copies can be twice as many */
     p->with_sum = p->made + 2 * known;
     for (int o = 0; o < outputs; o++) before[o] = g->output[o].value;
     for (int o = 0; o < outputs; o++) g->output[o].value = copy_of(p, before[o]);
-    if (is_merged(p)) return;
+    if (is_merged(p)) return true;
     g->values = known;
     for (int o = 0; o < outputs; o++) g->output[o].value = before[o];
+    return false;
 }

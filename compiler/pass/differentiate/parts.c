@@ -456,7 +456,7 @@ int reversal_cut(struct reversal *x, int results)
         for (int o = 0; o < results; o++) graph_output(g, x->before->output[o].name, result[o]);
         graph_sweep(g);
         simplify_graph(g);
-        reversal_merge_states(x);
+        merge_states(x->c, g);
         g->outputs -= results;
         sort_outputs(g, 0);
         g->outputs += results;

@@ -537,7 +537,7 @@ static void find_merged(struct by_chunks *p)
         if (is_merged_state(p, v)) p->kept[p->g->value[v].operand[1].of] = true;
 }
 
-/* Lets states share the tile of their sum. */
+/* Lets states share the tile of their sum. The values of a SOLVE whose state has a share read the tile. */
 static void share_tiles(struct by_chunks *p)
 {
     struct lowered_value *const lowered = p->x->lowered;
@@ -548,7 +548,7 @@ static void share_tiles(struct by_chunks *p)
     }
     for (int v = 0; v < p->g->values; v++) {
         const struct value *const state = &p->g->value[v];
-        for (int k = 0; k < state->operands && is_state(p, v) && state->op == GRAPH_CONTRACT; k++)
+        for (int k = 0; k < state->operands && is_state(p, v) && !p->kept[v] && state->op == GRAPH_CONTRACT; k++)
             if (reads_later_state(&p->g->value[state->operand[k].of]))
                 lowered[state->operand[k].of].carried = lowered[v].array;
     }
@@ -637,8 +637,9 @@ static void classify(struct by_chunks *p)
         x->lowered[v].stage = sums && value_has_axis(value, x->chunk) ? STATE : INSIDE;
         if (is_state(p, v)) find_chunk_of_queries(p, value->where->arg[1]);
         for (int k = 0; k < value->operands; k++)
-            for (int n = 0; n < value->operand[k].rank && is_state(p, value->operand[k].of); n++)
-                if (p->g->value[value->operand[k].of].axes[n] == x->chunk)
+            for (int n = 0; n < value->operand[k].rank; n++)
+                if (p->g->value[value->operand[k].of].axes[n] == x->chunk &&
+                    (is_state(p, value->operand[k].of) || is_merged_state(p, value->operand[k].of)))
                     find_chunk_of_queries(p, value->operand[k].sub[n]);
         const int of = value->op == GRAPH_REDUCE && !value->where ? value->operand[0].of : -1;
         if (of >= 0 && !is_state(p, v) && p->g->value[of].op == GRAPH_MAP && users[of] == 1)
