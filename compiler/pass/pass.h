@@ -36,9 +36,8 @@ const struct expr *expr_scaled(struct module *m, const struct expr *e, double by
 bool expr_is_exact_difference(const struct expr *e);
 /* Merges equal values, inlines maps with one user, and removes unused values. (pass/simplify.c) */
 void simplify_graph(struct graph *g);
-/* Lets values that read two carried states in the same way read their sum. Returns whether there are such states.
-   (pass/differentiate/merge_states.c) */
-bool merge_states(struct compilation *c, struct graph *g);
+/* Lets values that read two carried states in the same way read their sum. (pass/differentiate/merge_states.c) */
+void merge_states(struct compilation *c, struct graph *g);
 /* Narrows the bounds of loops to their regions. `l`: the loops of c, or a copy. (pass/bound.c) */
 void bound_loops(const struct compilation *c, struct loops *l);
 /* Returns a tile that holds a copy of array `from`. `w`: the walk that has come to the reader. (pack.c)

@@ -186,8 +186,7 @@ static int copy_of(struct merging *p, int v)
         for (int n = 0; n < copy.operands; n++) {
             struct ref r = copy.operand[k];
             r.of = copy.operand[n].of;
-            if (merged[k] || merged[n] || copy.operand[k].of == p->state[0] /* A + B of an earlier call */ ||
-                !ref_equal(&r, &copy.operand[n]) || !alike(p, copy.operand[k].of, r.of))
+            if (merged[k] || merged[n] || !ref_equal(&r, &copy.operand[n]) || !alike(p, copy.operand[k].of, r.of))
                 continue;
             with[n] = expr_real(p->x->m, 0);
             merged[k] = merged[n] = any = true;
@@ -231,20 +230,26 @@ static bool is_merged(const struct merging *p)
     return merged;
 }
 
-bool merge_states(struct compilation *c, struct graph *g)
+void merge_states(struct compilation *c, struct graph *g)
 {
     struct reversal reversal = {.c = c, .g = g, .m = g->module}, *x = &reversal;
     const int known = g->values, outputs = g->outputs;
     struct merging merging = {.x = x, .g = g, .solve = -1, .far = -1, .state = {-1, -1}, .sum = -1, .known = known},
                    *p = &merging;
     int *const before = arena_alloc(x->m->arena, (size_t)outputs * sizeof *before);
-    if (!find_states(p, program_is_differentiated(&c->program))) return false;
+    if (!find_states(p, program_is_differentiated(&c->program))) return;
     p->made = arena_alloc(x->m->arena, 4 * (size_t)known * sizeof *p->made); /* copies can be twice as many */
     p->with_sum = p->made + 2 * known;
     for (int o = 0; o < outputs; o++) before[o] = g->output[o].value;
     for (int o = 0; o < outputs; o++) g->output[o].value = copy_of(p, before[o]);
-    if (is_merged(p)) return true;
+    if (is_merged(p)) return;
     g->values = known;
     for (int o = 0; o < outputs; o++) g->output[o].value = before[o];
-    return false;
+}
+
+void pass_merge_states(struct compilation *c)
+{
+    if (program_is_differentiated(&c->program)) return;
+    merge_states(c, c->graph);
+    graph_sweep(c->graph);
 }

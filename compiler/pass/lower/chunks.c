@@ -32,14 +32,11 @@ static bool is_state(const struct by_chunks *p, int v)
     return p->x->lowered[v].stage == STATE;
 }
 
-/* Whether v is the sum of two states. They share a tile with it (differentiate/merge_states.c), but not if a SOLVE has
-   a separate state, because then its values read one of the two. */
+/* Whether v is the sum of two states that share its tile. They do not if a SOLVE has a separate state, because then its
+   values read one of the two. */
 static bool is_merged_state(const struct by_chunks *p, int v)
 {
-    const struct value *const sum = &p->g->value[v];
-    if (sum->op != GRAPH_MAP || !value_has_axis(sum, p->x->chunk) || sum->operands != 2 ||
-        !is_state(p, sum->operand[0].of) || !is_state(p, sum->operand[1].of))
-        return false;
+    if (!lower_is_merged(p->x, v)) return false;
     for (int u = 0; u < p->g->values; u++)
         if (p->g->value[u].op == GRAPH_SOLVE && p->g->value[u].operands > SOLVE_KEYS) return false;
     return true;

@@ -137,7 +137,7 @@ static bool classify(struct lowering *x)
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
             used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
-            if (used->stage != STATE || !x->prefix) continue;
+            if ((used->stage != STATE && !lower_is_merged(x, u)) || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
                 if (g->value[u].axes[s] == x->chunk && ref_axis(&value->operand[k], s) < 0) {
                     x->chunk_of = value->operand[k].sub[s];
@@ -273,7 +273,7 @@ static bool values_need_state(const struct graph *g, int solve)
 }
 
 /* Appends the loops for a graph whose outputs share loops. */
-static void lower_outputs(struct compilation *c, struct graph *g, struct stmt **at)
+static void lower_outputs(struct compilation *c, const struct graph *g, struct stmt **at)
 {
     struct arena *arena = g->module->arena;
     struct lowering lowering = {.c = c,
@@ -295,11 +295,6 @@ static void lower_outputs(struct compilation *c, struct graph *g, struct stmt **
     const bool forward = x->solve >= 0 && forward_by_chunks(x),
                by_chunks = (g->by_chunks || forward) &&
                            (g->outputs > 1 || x->output != x->solve || values_need_state(g, x->solve));
-    if (by_chunks && forward && merge_states(c, g)) {
-        graph_sweep(g);
-        lower_outputs(c, g, at);
-        return;
-    }
     x->by_elements = by_chunks && forward && elements_of_pairs(g) >= 0;
     if (!by_chunks && !classify(x)) return;
     terms_by_elements(x);

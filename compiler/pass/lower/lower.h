@@ -92,6 +92,8 @@ struct lowering {
 bool lower_run_time(const struct lowering *x, int axis);
 /* Whether a value has an axis of keys and one of queries. */
 bool lower_of_pairs(const struct lowering *x, const struct value *v);
+/* Whether v is the sum of two states. They share a tile with it (differentiate/merge_states.c). */
+bool lower_is_merged(const struct lowering *x, int v);
 /* Whether a value has the axis of slices, that is, one sum for each slice. */
 bool lower_has_slices(const struct lowering *x, const struct value *v);
 /* Adds a statement at *at, advances *at, and returns the statement. */

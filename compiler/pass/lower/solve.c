@@ -87,12 +87,29 @@ static void name_chunk_of_rows(struct lowering *x, struct stmt *s)
     lower_replace(x, s, expr_div(x->m, row, length), expr_div(x->m, expr_lo(x->m, x->stream), length));
 }
 
-/* Makes a tile for each state. The tiles are 0 before the first chunk. */
+bool lower_is_merged(const struct lowering *x, int v)
+{
+    const struct value *const sum = &x->g->value[v];
+    return sum->op == GRAPH_MAP && value_has_axis(sum, x->chunk) && sum->operands == 2 &&
+           x->lowered[sum->operand[0].of].stage == STATE && x->lowered[sum->operand[1].of].stage == STATE;
+}
+
+/* Whether state v is added to the tile of another state. */
+static bool has_share(const struct lowering *x, int v)
+{
+    bool has = false;
+    for (int u = v + 1; u < x->g->values; u++) has |= lower_is_merged(x, u) && x->g->value[u].operand[1].of == v;
+    return has;
+}
+
+/* Makes a tile for each state, or for the sum of two. The tiles are 0 before the first chunk. */
 static void begin_states(struct lowering *x, struct stmt ***at)
 {
     for (int v = 0; v < x->g->values; v++) {
         int axes[MAX_RANK];
-        if (x->lowered[v].stage != STATE) continue;
+        const struct ref *const state = x->g->value[v].operand;
+        if (lower_is_merged(x, v)) x->lowered[v].array = x->lowered[state[1].of].array = x->lowered[state[0].of].array;
+        if (x->lowered[v].stage != STATE || has_share(x, v)) continue;
         const int rank = lower_tile_axes(x, &x->g->value[v], axes);
         x->lowered[v].array = lower_new_tile(x, "state", rank, axes);
         x->l->array[x->lowered[v].array].shared = program_keeps_state(&x->c->program);
@@ -120,7 +137,7 @@ int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
 }
 
 /* Makes the statements for the keys of a chunk, up to the solution. The loop over the rows of weights has the range
-   of the keys. x->lane: the axis of the rows. `state`: the array of the sum over earlier chunks. */
+   of the keys. x->lane: the axis of the rows. `state`: the array of the sum over earlier chunks. -1: values read it. */
 static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state)
 {
     const struct value *const solve = &x->g->value[x->solve];
@@ -135,7 +152,8 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     const int later = solve->backward ? x->stream : rows, sooner = solve->backward ? rows : x->stream;
     const struct expr *const implied = expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later));
     if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
-    x->lowered[x->solve].array = lower_system(x, lower_rest(x, rows, lanes, lower_earlier(x, state, rows)));
+    x->lowered[x->solve].array = lower_system(
+        x, lower_rest(x, rows, lanes, state < 0 ? state : lower_earlier(x, state, rows)));
     if (program_has_transitions(&x->c->program)) x->lowered[x->solve].transition = lower_transitions(x, rows);
     name_chunk_of_rows(x, *before);
     name_chunk_of_rows(x, *inside);
@@ -181,8 +199,9 @@ static void add_chunk(struct lowering *x, const struct value *v, int array, int 
 /* Appends the statements that add the chunk to a state, and to its transition if the program has transitions. */
 static void add_to_state(struct lowering *x, int number, struct stmt ***at)
 {
-    const struct value *const v = &x->g->value[number];
+    struct value copy = x->g->value[number], *const v = &copy;
     const struct lowered_value *const own = &x->lowered[number], *const solve = &x->lowered[x->solve];
+    if (has_share(x, number)) v->keep = NULL; /* the first state carries the tile to the next chunk */
     add_chunk(x, v, own->array, solve->array, at);
     if (program_has_transitions(&x->c->program))
         add_chunk(x, v, own->transition, lower_sums_solution(x, v) ? solve->transition : -1, at);
@@ -246,13 +265,15 @@ void lower_solve(struct lowering *x, struct stmt **at)
             mark(x, x->g->value[v].operand[k].of, needed);
     const struct expr *const from = expr_lo(x->m, x->stream), *const to = expr_hi(x->m, x->stream);
     struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
-    rows->body = lower_keys(&keys, needed, x->lowered[state_of_solution(x)].array);
+    const int state = state_of_solution(x);
+    rows->body = lower_keys(&keys, needed, has_share(x, state) ? -1 : x->lowered[state].array);
     copy_solution(&keys, &body);
 
     bool *done = arena_alloc(x->m->arena, values * sizeof *done);
     for (int v = 0; v < x->g->values; v++) {
-        done[v] = v == x->solve || (needed[v] && (value_has_axis(&x->g->value[v], x->stream) ||
-                                                  value_has_axis(&x->g->value[v], keys.lane)));
+        done[v] = v == x->solve || lower_is_merged(x, v) ||
+                  (needed[v] &&
+                   (value_has_axis(&x->g->value[v], x->stream) || value_has_axis(&x->g->value[v], keys.lane)));
         if (done[v]) x->lowered[v] = keys.lowered[v];
     }
     x->done = done;
