@@ -223,7 +223,7 @@ static bool visits_all_keys(const struct compilation *linear)
     for (int k = 0; k < 2; k++) {
         const int64_t n = INT64_C(1) << (14 + k);
         struct visited visited;
-        count_operations(linear, &(struct problem_size){1, 1, 1, n, n}, 0, &visited);
+        count_operations(linear, &(struct problem_size){1, 1, 1, n, n}, n, &visited);
         pairs[k] = visited.pairs;
     }
     return pairs[1] > 3 * pairs[0];

@@ -407,7 +407,4 @@ void pass_lower(struct compilation *c)
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);
     }
-    if (c->loops->body && c->loops->body->next && stmts_window(c->loops->body)) /* such loops are printed alone */
-        diagnostics_error(c->diagnostics, (struct position){0, 0},
-                          "outputs whose loops differ from those of a carried state are not compiled yet");
 }
