@@ -264,6 +264,8 @@ static const struct expr *identity(struct module *m, enum expr_op op, const stru
         if (!integers && b->op == EXPR_REAL && b->real != 0 && isfinite(b->real)) {
             int exponent; /* multiplication by 2^-n is exact and faster */
             if (fabs(frexp(b->real, &exponent)) == 0.5) return expr_mul(m, a, expr_real(m, 1 / b->real));
+            if (a->op == EXPR_MUL && a->arg[1]->op == EXPR_REAL)
+                return expr_mul(m, a->arg[0], expr_real(m, a->arg[1]->real / b->real));
         }
         return NULL;
     case EXPR_MOD:

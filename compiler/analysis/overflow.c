@@ -184,7 +184,7 @@ void overflow_warn(const struct spec *spec, const struct graph *source, const st
     const struct similarity *s = &spec->similarity;
     struct arena *arena = source->module->arena;
     warn_powers(spec, source, compilation, compilations, d);
-    if ((!s->weight && !s->modify) || !any_loose(compilation, compilations)) return;
-    if (s->weight) warn_expression(arena, s->weight, true, product_max(source), spec->dtype, d);
-    if (s->modify) warn_expression(arena, s->modify, false, INFINITY, spec->dtype, d);
+    const bool whole = !spec_has_logarithms(spec);
+    for (int k = 0; k < s->steps && any_loose(compilation, compilations); k++)
+        warn_expression(arena, s->step[k], whole, whole ? product_max(source) : INFINITY, spec->dtype, d);
 }

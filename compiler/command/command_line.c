@@ -116,25 +116,17 @@ static void add_group(struct paths *p, enum group group, const char *prefix)
         case ROW_NAME:
         case ROW_TEXT:
         case ROW_EXPRESSION:
-        case ROW_ANGLE:
-        case ROW_EXPRESSION_OF_QUERY:
-        case ROW_EXPRESSION_OF_DECAY:
-        case ROW_EXPRESSION_OF_POSITION:
-        case ROW_CONDITION:
         case ROW_PREPARE:
         case ROW_MASKS:
         case ROW_MASK_PART:
         case ROW_BLOCK:
         case ROW_COEFFICIENTS:
         case ROW_TOKENS:
-        case ROW_ARRAYS:
+        case ROW_NAMED:
         case ROW_EXTENTS:
         case ROW_ROWS:
         case ROW_ROW:
         case ROW_VALUES:
-        case ROW_SCORES:
-        case ROW_SUMS:
-        case ROW_EXPRESSION_OF_OUTPUT:
         case ROW_EMIT: add_path(p, arena_printf(p->arena, "%s=", path)); break;
         case ROW_SCHEDULE:
             for (int n = 0; n < KNOBS; n++)

@@ -255,14 +255,14 @@ static void explain_algorithm(const struct unit *p)
                                                      : "");
 }
 
-static void explain_expression(void *user, const char *key, const struct expression *e)
+static void explain_expression(void *user, const struct expression *e)
 {
     bool *const any = user;
     if (!*any) section("Expressions, as understood");
     *any = true;
     struct text text = {0};
     expression_print(e->value, e, NULL, &text);
-    printf("  %s: %s\n", key, text.data);
+    printf("  %s: %s\n", e->key, text.data);
     text_free(&text);
 }
 

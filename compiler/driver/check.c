@@ -46,7 +46,7 @@ struct shared {
 };
 
 /* Reports arrays that both the decay and another expression read. Their gradients would have two parts. */
-static void check_shared(void *user, const char *key, const struct expression *e)
+static void check_shared(void *user, const struct expression *e)
 {
     const struct shared *const x = user;
     if (e == x->decay) return;
@@ -57,7 +57,7 @@ static void check_shared(void *user, const char *key, const struct expression *e
             diagnostics_error(x->d, e->at,
                               "the gradient of '%s', which '%s' and 'decay' read, is not compiled yet; pass the array "
                               "twice, under two names",
-                              a->name, key);
+                              a->name, e->key);
             return;
         }
 }

@@ -61,10 +61,10 @@ static void check_angle(const struct checker *x, const struct expression *e)
     if (uses) diagnostics_error(x->d, at, "decoding with an angle that depends on H is not compiled yet");
 }
 
-static void check_names(void *user, const char *key, const struct expression *e)
+static void check_names(void *user, const struct expression *e)
 {
     const struct checker *const x = user;
-    if (strcmp(key, "angle") == 0) check_angle(x, e);
+    if (e->place == EXPRESSION_ANGLE) check_angle(x, e);
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;
         struct position at;
@@ -84,10 +84,10 @@ static void check_names(void *user, const char *key, const struct expression *e)
    - An array with an axis Nk has a row for each new token. The row is kept as long as keys are. Other rows may be
      missing.
    - An array with an axis Nq has only the rows of one call. */
-static void check_elements(void *user, const char *key, const struct expression *e)
+static void check_elements(void *user, const struct expression *e)
 {
     const struct checker *const x = user;
-    const bool at_positions = strcmp(key, "log") == 0 || strcmp(key, "rate") == 0;
+    const bool at_positions = e->place == EXPRESSION_DECAY || e->place == EXPRESSION_POSITION;
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
         bool tokens = false;

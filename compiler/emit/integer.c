@@ -43,10 +43,9 @@ const char *emit_number(const struct emitter *x, double value, bool narrow)
     return arena_printf(x->m->arena, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
 }
 
-static void find_batch(void *user, const char *key, const struct expression *e)
+static void find_batch(void *user, const struct expression *e)
 {
     bool *const found = user;
-    (void)key;
     *found |= e->uses[NAME_b] || e->uses[NAME_B];
 }
 
@@ -57,10 +56,9 @@ bool emit_numbers_sequences(const struct spec *spec)
     return found && spec->emit & EMIT_DECODE;
 }
 
-static void find_truncated(void *user, const char *key, const struct expression *e)
+static void find_truncated(void *user, const struct expression *e)
 {
     bool *const found = user;
-    (void)key;
     *found |= expr_has(e->value, EXPR_TRUNC);
     for (int k = 0; k < e->elements; k++)
         for (int n = 0; n < e->element[k].array->rank; n++) *found |= expr_has(e->element[k].sub[n], EXPR_TRUNC);

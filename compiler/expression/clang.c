@@ -822,12 +822,9 @@ struct expression *expression_read(struct arena *arena, const char *text, enum e
     struct expression_reader r = {
         .arena = arena, .text = text, .place = place, .arrays = arrays, .report = report, .user = user};
     if (!expression_check_text(&r)) return NULL;
-    struct module *m = module_new(arena, "expression", DTYPE_F64);
-    for (int name = 0; name < EXPRESSION_NAMES; name++)
-        module_axis(m, expression_name((enum expression_name)name), SIZE_N_K, 0);
-    struct lowering x = {.r = &r, .m = m};
+    struct lowering x = {.r = &r, .m = expression_module(arena)};
     struct expression *made = arena_alloc(arena, sizeof *made);
-    *made = (struct expression){.text = text, .value = parse(&x)};
+    *made = (struct expression){.text = text, .place = place, .value = parse(&x)};
     made->exponentials = r.exponentials;
     made->exponential = arena_alloc(arena, (size_t)r.exponentials * sizeof *made->exponential + 1);
     memcpy(made->exponential, r.exponential, (size_t)r.exponentials * sizeof *made->exponential);

@@ -13,7 +13,7 @@ struct user_array {
     enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16, ARRAY_SCORE, ARRAY_SUM } type;
     const struct user_array *query, *key; /* for a SCORE: the arrays of its rows, or NULL for q and k */
     bool learned;
-    enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL } initial;
+    enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL, ARRAY_EXPONENTIAL } initial;
     int rank;
     struct user_axis {
         enum array_extent extent;
@@ -57,7 +57,8 @@ enum expression_name {
 };
 
 struct expression {
-    const char *text;
+    const char *text, *key; /* the key of the spec that has it, such as "modify" */
+    enum expression_place place;
     struct position at;
     /* The value, in a separate module. Operand 0 is s. INDEX k is the name with number k.
        - real arrays: operand k + 1 is element[k], also in subscripts of later elements
@@ -87,6 +88,8 @@ typedef void expression_report(void *user, size_t offset, enum expression_says s
    Returns NULL after an error. */
 struct expression *expression_read(struct arena *arena, const char *text, enum expression_place place,
                                    const struct user_arrays *arrays, expression_report *report, void *user);
+/* Returns a module for expressions, whose axes are the names. */
+struct module *expression_module(struct arena *arena);
 /* Returns whether expressions use this name for something else. If so, an array may not have the name. */
 bool expression_reserves(const char *name);
 /* Returns the same for a score or a sum, which only some expressions name. */

@@ -60,6 +60,13 @@ enum expression_name expression_find_name(const char *text)
     return (enum expression_name)name;
 }
 
+struct module *expression_module(struct arena *arena)
+{
+    struct module *const m = module_new(arena, "expression", DTYPE_F64);
+    for (int name = 0; name < EXPRESSION_NAMES; name++) module_axis(m, names[name].text, SIZE_N_K, 0);
+    return m;
+}
+
 void expression_list_names(enum expression_place place, struct text *out, const char *between)
 {
     bool any = false;

@@ -156,7 +156,8 @@ const struct user_array *expression_array(const struct expression_reader *r, con
     for (int k = 0; k < r->arrays->count + r->arrays->named; k++) {
         const struct user_array *const a = &r->arrays->array[k];
         if (strcmp(a->name, name) != 0) continue;
-        if ((unsigned)r->place & places_of(a->type) || own == EXPRESSION_NAMES || !expression_name_allowed(own, r->place))
+        if ((unsigned)r->place & places_of(a->type) || own == EXPRESSION_NAMES ||
+            !expression_name_allowed(own, r->place))
             return a;
     }
     return NULL;

@@ -196,16 +196,12 @@ static json_t *value(const struct key_row *row)
         return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "^([A-Za-z]|_[a-z0-9])[A-Za-z0-9_]*$|^_$",
                          "maxLength", 100);
     case ROW_TEXT: return json_pack("{s:s}", "type", "string");
-    case ROW_EXPRESSION:
-    case ROW_ANGLE:
-    case ROW_CONDITION:
-    case ROW_EXPRESSION_OF_OUTPUT:
-        return json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength", 4096);
-    case ROW_EXPRESSION_OF_QUERY:
-    case ROW_EXPRESSION_OF_DECAY:
-    case ROW_EXPRESSION_OF_POSITION:
-        return json_pack("{s:[s, s], s:s, s:i}", "type", "number", "string", "pattern", "[^ \\t\\r\\n]", "maxLength",
-                         4096);
+    case ROW_EXPRESSION: {
+        json_t *const made = json_pack("{s:s, s:s, s:i}", "type", "string", "pattern", "[^ \\t\\r\\n]", "maxLength",
+                                       4096);
+        if (spec_row_takes_numbers(row)) json_object_set_new(made, "type", json_pack("[s, s]", "number", "string"));
+        return made;
+    }
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:
@@ -223,9 +219,7 @@ static json_t *value(const struct key_row *row)
     case ROW_COEFFICIENTS: return json_pack("{s:[o, {s:s}]}", "anyOf", list(number(row), false), "const", "param");
     case ROW_TOKENS: return list(integer(row), true);
     case ROW_SCHEDULE: return schedule(row);
-    case ROW_ARRAYS: return named(MAX_DECLARED, GROUP_ARRAY);
-    case ROW_SCORES: return named(MAX_SCORES, GROUP_SCORE);
-    case ROW_SUMS: return named(MAX_SUMS, GROUP_SUM);
+    case ROW_NAMED: return named((int)row->high, (enum group)row->of);
     case ROW_ROW: return json_pack("{s:s}", "type", "string");
     case ROW_VALUES: return json_pack("{s:[{s:s}, {s:i}]}", "anyOf", "type", "string", "const", 1);
     case ROW_EXTENTS: return extents(row);

@@ -109,7 +109,7 @@ void spec_read_arrays(struct spec_reader *r)
 {
     struct yaml *const node = read_named(r, "arrays", "NAME: {shape: …}", MAX_DECLARED);
     struct user_arrays *const all = &r->spec->arrays;
-    all->array = arena_alloc(r->arena, (MAX_DECLARED + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
+    all->array = arena_alloc(r->arena, (MAX_DECLARED + MAX_EXPANDED + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
     for (int k = 0; node && k < node->count; k++) {
         struct user_array *const a = &all->array[all->count++];
         *a = (struct user_array){0};
@@ -127,6 +127,7 @@ void spec_read_arrays(struct spec_reader *r)
             spec_error(r, node->key[k], "'arrays': 'e' is the element of the output in 'output'; choose another name");
         if (!named) all->count--;
     }
+    spec_declare_arrays(r);
     if (node) check_gradients(r, node);
     struct yaml *const scores = read_values(r, "scores", "NAME: {query: …, key: …}", MAX_SCORES, ARRAY_SCORE);
     for (int k = 0; scores && k < scores->count; k++) {
@@ -156,15 +157,12 @@ void spec_check_array_names(struct spec_reader *r)
     const struct {
         const char *name;
         bool is_there;
-    } own[] = {
-        {"bias", spec->similarity.bias == BIAS_DENSE},
-        {"coefficients", spec->similarity.kind == SIMILARITY_POLYNOMIAL_SQUARE && !spec->similarity.coefficients},
-        {"document", mask_has_param(spec->mask, "document")},
-        {"lengths", mask_has_param(spec->mask, "lengths")},
-        {"blocks", mask_has_param(spec->mask, "blocks")},
-        {"statistics", spec->emit & EMIT_STATISTICS},
-        {"weights", spec->emit & EMIT_WEIGHTS},
-        {"log_decay", spec->decay != NULL}};
+    } own[] = {{"document", mask_has_param(spec->mask, "document")},
+               {"lengths", mask_has_param(spec->mask, "lengths")},
+               {"blocks", mask_has_param(spec->mask, "blocks")},
+               {"statistics", spec->emit & EMIT_STATISTICS},
+               {"weights", spec->emit & EMIT_WEIGHTS},
+               {"log_decay", spec->decay != NULL}};
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         for (int n = 0; own[k].is_there && node && node->kind == YAML_MAP && n < node->count; n++)
             if (strcmp(node->key[n]->text, own[k].name) == 0)

@@ -227,6 +227,12 @@ static void check_similarity(struct spec_reader *r, struct yaml *similarity)
                        (long long)degree->integer + 1, coefficients->count);
             spec_place(r, degree, "'degree'");
         }
+        if (degree && degree->kind == YAML_INT && is_choice(coefficients, "param") &&
+            degree->integer + 2 > MAX_OPERANDS)
+            spec_error(
+                r, similarity,
+                "polynomial_square with degree above %d and with coefficients as a parameter is not compiled yet",
+                MAX_OPERANDS - 2);
     }
 }
 
@@ -311,6 +317,8 @@ static void check_delta(struct spec_reader *r)
         clash(r, yaml_get(delta, "write"),
               "'write' with softmax is not compiled yet: write 'custom: {weight: \"exp(s)\"}', or leave out 'write'",
               "similarity");
+    if (r->spec->similarity.bias == BIAS_DENSE)
+        clash(r, delta, "'delta' with 'bias: dense' is not compiled yet", "similarity");
     struct yaml *const normalize = yaml_get(r->root, "normalize");
     if (normalize && r->spec->normalize == NORMALIZE_SINK && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
         clash(r, normalize, "'sink' with softmax and 'delta' is not compiled yet", "delta");

@@ -47,30 +47,28 @@ bool spec_sums_earlier_keys(const struct spec *spec)
     return mask_shows_earlier_keys(spec->mask) || (spec_has_storage(spec) && mask_shows_all_earlier_keys(spec->mask));
 }
 
-static void mask_expressions(const struct mask *m, void (*visit)(void *, const char *, const struct expression *),
-                             void *user)
+static void mask_expressions(const struct mask *m, void (*visit)(void *, const struct expression *), void *user)
 {
-    if (m->kind == MASK_EXPR) visit(user, "expr", m->expr);
+    if (m->kind == MASK_EXPR) visit(user, m->expr);
     for (int k = 0; k < m->parts; k++) mask_expressions(m->part[k], visit, user);
 }
 
-void spec_expressions(const struct spec *spec,
-                      void (*visit)(void *user, const char *key, const struct expression *expression), void *user)
+void spec_expressions(const struct spec *spec, void (*visit)(void *user, const struct expression *expression),
+                      void *user)
 {
     if (spec->graph) return; /* its rate has no text */
     for (int k = 0; k < spec->prepares; k++)
-        if (spec->prepare[k].angle) visit(user, "angle", spec->prepare[k].angle);
+        if (spec->prepare[k].angle) visit(user, spec->prepare[k].angle);
     for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) {
         const struct spec *const sum = spec->sums ? spec->sum[k] : spec;
-        if (sum->similarity.modify) visit(user, "modify", sum->similarity.modify);
-        if (sum->similarity.weight) visit(user, "weight", sum->similarity.weight);
-        if (sum->factor) visit(user, "factor", sum->factor);
+        for (int n = 0; n < sum->similarity.steps; n++) visit(user, sum->similarity.step[n]);
+        if (sum->factor) visit(user, sum->factor);
         mask_expressions(sum->mask, visit, user);
-        if (sum->sink) visit(user, "sink", sum->sink);
+        if (sum->sink) visit(user, sum->sink);
     }
-    if (spec->output) visit(user, "output", spec->output);
-    if (spec->decay) visit(user, "log", spec->decay);
-    if (spec->rate) visit(user, "rate", spec->rate);
+    const struct expression *const others[] = {spec->output, spec->decay, spec->rate};
+    for (int k = 0; k < 3; k++)
+        if (others[k]) visit(user, others[k]);
 }
 
 bool spec_has_logarithms(const struct spec *spec)
@@ -87,7 +85,7 @@ bool spec_may_be_linear(const struct spec *spec)
 
 bool spec_has_constant(const struct spec *spec)
 {
-    return spec->normalize == NORMALIZE_SINK || spec->normalize == NORMALIZE_SUM_PLUS;
+    return spec->normalize == NORMALIZE_SINK || (spec->normalize == NORMALIZE_SUM && spec->sum_plus > 0);
 }
 
 enum statistics_kind spec_statistics(const struct spec *spec)

@@ -211,22 +211,9 @@ static void report_inside(void *user, size_t offset, enum expression_says says, 
     spec_say_inside(x->r, x->node, offset, says, message);
 }
 
-static enum expression_place place_of(enum row_type type)
-{
-    return type == ROW_CONDITION                ? EXPRESSION_MASK
-           : type == ROW_ANGLE                  ? EXPRESSION_ANGLE
-           : type == ROW_EXPRESSION_OF_QUERY    ? EXPRESSION_QUERY
-           : type == ROW_EXPRESSION_OF_POSITION ? EXPRESSION_POSITION
-           : type == ROW_EXPRESSION_OF_DECAY    ? EXPRESSION_DECAY
-           : type == ROW_EXPRESSION_OF_OUTPUT   ? EXPRESSION_OUTPUT
-                                                : EXPRESSION_PAIR;
-}
-
 static void read_expression(struct spec_reader *r, const struct key_row *row, struct yaml *node, void *into)
 {
-    const bool takes_numbers = row->type == ROW_EXPRESSION_OF_QUERY || row->type == ROW_EXPRESSION_OF_POSITION ||
-                               row->type == ROW_EXPRESSION_OF_DECAY,
-               number = takes_numbers && (node->kind == YAML_INT || node->kind == YAML_REAL);
+    const bool number = spec_row_takes_numbers(row) && (node->kind == YAML_INT || node->kind == YAML_REAL);
     if (!number && (node->kind != YAML_WORD || !node->text[strspn(node->text, " \t\r\n")])) {
         mismatch(r, row, node);
         return;
@@ -236,11 +223,12 @@ static void read_expression(struct spec_reader *r, const struct key_row *row, st
             spec_error(r, node, "more than %d expressions in one spec", MAX_EXPRESSIONS);
         if (r->expressions > MAX_EXPRESSIONS) return;
         struct inside inside = {r, node};
-        node->expression = expression_read(r->arena, node->text, place_of(row->type), &r->spec->arrays, report_inside,
-                                           &inside);
+        node->expression = expression_read(r->arena, node->text, (enum expression_place)row->of, &r->spec->arrays,
+                                           report_inside, &inside);
         node->wrong = !node->expression;
         if (node->wrong) return;
         node->expression->at = node->at;
+        node->expression->key = row->key;
         for (int k = 0; k < node->expression->exponentials; k++) {
             struct exponential *x = &node->expression->exponential[k];
             if (!node->origin) x->at = yaml_place(node, x->offset);
@@ -656,13 +644,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_SEED: keep(r, row, node, read_seed(node, &seed), into, &seed, sizeof seed); break;
     case ROW_NAME: keep(r, row, node, word && spec_is_identifier(text), into, &node->text, sizeof node->text); break;
     case ROW_TEXT: keep(r, row, node, word, into, &node->text, sizeof node->text); break;
-    case ROW_EXPRESSION:
-    case ROW_ANGLE:
-    case ROW_EXPRESSION_OF_QUERY:
-    case ROW_EXPRESSION_OF_DECAY:
-    case ROW_EXPRESSION_OF_POSITION:
-    case ROW_EXPRESSION_OF_OUTPUT:
-    case ROW_CONDITION: read_expression(r, row, node, into); break;
+    case ROW_EXPRESSION: read_expression(r, row, node, into); break;
     case ROW_CHOICE: {
         const struct option_row *option = read_choice(r, row, node, into);
         if (option) store(into, row->field, &option->value, sizeof option->value);
@@ -708,7 +690,7 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_TOKENS: read_tokens(r, row, node, into); break;
     case ROW_EMIT: read_emit(r, row, node); break;
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
-    case ROW_ARRAYS: break; /* Arrays are read before all other keys. */
+    case ROW_NAMED: break; /* Arrays and scores are read before all other keys, sums after them. */
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
     case ROW_ROWS: read_rows(r, row, node, into); break;
     case ROW_ROW: {
@@ -718,8 +700,6 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
         break;
     }
     case ROW_VALUES: read_values(r, row, node, into); break;
-    case ROW_SCORES: break; /* Scores are read before all expressions. */
-    case ROW_SUMS: break;   /* Sums are read after all other keys, because they are copies of the spec. */
     }
 }
 

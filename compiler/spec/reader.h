@@ -15,12 +15,15 @@ struct spec_reader {
     struct spec *spec;
     struct yaml *root;
     bool muted; /* the last error was not printed, so its notes are not printed either */
+    int before; /* the number of errors before the spec */
     int expressions;
     int masks; /* the number of masks read so far */
 };
 
 /* Limits for specs. With larger values, the compiler would be slow. */
 enum { MAX_STEPS = 32, MAX_TOKENS = 1024, MAX_MASKS = 256 };
+/* The maximum number of arrays that words declare. */
+enum { MAX_EXPANDED = 2 };
 
 /* Reports an error about a node, but at most one error per node. If the node is from --set, the message names the
    --set. (error.c) */
@@ -47,6 +50,11 @@ void spec_read_tree(struct spec_reader *r);
 void spec_read_sums(struct spec_reader *r);
 /* Sets the denominator that a sum has if neither it nor the spec names one. (sums.c) */
 void spec_default_denominator(struct spec *sum);
+/* Makes expressions and arrays of words that say what these can say. (expand.c)
+   - spec_expand: of the words of `similarity` and `normalize`, after they are read
+   - spec_declare_arrays: adds the arrays of these words to r->spec->arrays, before expressions are read */
+void spec_expand(struct spec_reader *r, struct spec *sum);
+void spec_declare_arrays(struct spec_reader *r);
 /* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
    name `owner`. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);

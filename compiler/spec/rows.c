@@ -76,6 +76,11 @@ static void add_integer(struct text *out, const struct key_row *row)
     text_add(out, "%s from %lld to %lld", kind[row->check], (long long)row->low, (long long)row->high);
 }
 
+bool spec_row_takes_numbers(const struct key_row *row)
+{
+    return row->of == EXPRESSION_QUERY || row->of == EXPRESSION_POSITION || row->of == EXPRESSION_DECAY;
+}
+
 void spec_row_domain(const struct key_row *row, struct text *out)
 {
     switch (row->type) {
@@ -94,12 +99,8 @@ void spec_row_domain(const struct key_row *row, struct text *out)
     case ROW_NAME: text_add(out, "a C identifier"); break;
     case ROW_TEXT: text_add(out, "text"); break;
     case ROW_EXPRESSION:
-    case ROW_ANGLE:
-    case ROW_EXPRESSION_OF_OUTPUT:
-    case ROW_CONDITION: text_add(out, "an expression, as text"); break;
-    case ROW_EXPRESSION_OF_QUERY:
-    case ROW_EXPRESSION_OF_DECAY:
-    case ROW_EXPRESSION_OF_POSITION: text_add(out, "a number, or an expression, as text"); break;
+        text_add(out, "%san expression, as text", spec_row_takes_numbers(row) ? "a number, or " : "");
+        break;
     case ROW_CHOICE:
     case ROW_SWITCH:
     case ROW_SIMILARITY:
@@ -124,12 +125,15 @@ void spec_row_domain(const struct key_row *row, struct text *out)
         text_add(out, "a list of integers from %lld to %lld", (long long)row->low, (long long)row->high);
         break;
     case ROW_SCHEDULE: text_add(out, "a map of integers, or a list of such maps"); break;
-    case ROW_ARRAYS: text_add(out, "a map of arrays, NAME: {shape: …}"); break;
+    case ROW_NAMED: {
+        int first = 0;
+        while (key_rows[first].group != (enum group)row->of) first++;
+        text_add(out, "a map of %s, NAME: {%s: …}", row->key, key_rows[first].key);
+        break;
+    }
     case ROW_ROWS: text_add(out, "a list of arrays"); break;
     case ROW_ROW: text_add(out, "%s or an array", row->otherwise); break;
     case ROW_VALUES: text_add(out, "v, an array, or 1"); break;
-    case ROW_SCORES: text_add(out, "a map of scores, NAME: {query: …, key: …}"); break;
-    case ROW_SUMS: text_add(out, "a map of sums, NAME: {similarity: …}"); break;
     case ROW_EXTENTS: text_add(out, "a list of integers and of B, H, G, Nq, Nk, D, E"); break;
     }
 }

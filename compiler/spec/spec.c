@@ -11,7 +11,7 @@ const struct spec *spec_read(struct arena *arena, const char *file, const char *
                              const char *const *override, struct diagnostics *d)
 {
     const int before = diagnostics_errors(d);
-    struct spec_reader r = {.arena = arena, .d = d, .spec = arena_alloc(arena, sizeof *r.spec)};
+    struct spec_reader r = {.arena = arena, .d = d, .spec = arena_alloc(arena, sizeof *r.spec), .before = before};
     r.root = yaml_read(arena, text, length, d);
     if (!r.root) return NULL;
     if (r.root->kind == YAML_MAP)
@@ -22,6 +22,7 @@ const struct spec *spec_read(struct arena *arena, const char *file, const char *
         spec_check(&r, file);
         spec_check_array_names(&r);
         spec_read_sums(&r);
+        spec_expand(&r, r.spec);
     }
     return diagnostics_errors(d) == before ? r.spec : NULL;
 }

@@ -51,14 +51,14 @@ struct prepare {
 
 enum similarity_kind {
     SIMILARITY_SOFTMAX,
-    SIMILARITY_POLYNOMIAL,
-    SIMILARITY_POLYNOMIAL_SQUARE,
     SIMILARITY_POLYSKETCH,
     SIMILARITY_LINEAR,
-    SIMILARITY_CUSTOM
+    SIMILARITY_CUSTOM,
+    SIMILARITY_POLYNOMIAL, /* The reader makes a custom weight of this one and the next. */
+    SIMILARITY_POLYNOMIAL_SQUARE
 };
 enum compatibility_kind { COMPATIBILITY_DOT, COMPATIBILITY_MULTIPLICATIVE, COMPATIBILITY_ADDITIVE };
-enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE };
+enum bias_kind { BIAS_NONE, BIAS_ALIBI, BIAS_DENSE }; /* only the reader knows these */
 enum feature_kind {
     FEATURE_IDENTITY,
     FEATURE_ELU_PLUS_ONE,
@@ -70,33 +70,35 @@ enum feature_kind {
     FEATURE_FAVOR_RELU,
     FEATURE_HEDGEHOG
 };
+enum { MAX_WEIGHT_STEPS = 3 };
 struct similarity {
     enum similarity_kind kind;
     struct position at;
+    /* The expressions that are applied to s one after another, each to the result of the one before it: to the weight
+       <f(q), f(k)> of linear, and to the scaled inner product of softmax, whose logit they make. */
+    int steps;
+    const struct expression *step[MAX_WEIGHT_STEPS];
     /* Members for the similarity softmax. */
-    bool has_scale, has_cap;
-    double scale, cap;
-    enum bias_kind bias;
+    bool has_scale;
+    double scale;
     enum compatibility_kind compatibility;
-    int64_t hidden;                  /* used by the compatibility function additive */
-    const struct expression *modify; /* the expression of `modify:`, or NULL */
-    struct position modify_at, compatibility_at, bias_at;
-    /* Members for the similarities polynomial, polynomial_square and polysketch. */
+    int64_t hidden; /* used by the compatibility function additive */
+    /* Members for the similarity polysketch. */
     int64_t degree;
-    double alpha, beta;
-    double *coefficients; /* degree + 1 coefficients, or NULL if they are a parameter */
     int64_t sketch;
     bool learned, local_exact;
     /* Members for the similarity linear. */
     enum feature_kind features;
-    struct position features_at;
     double eps;
     int64_t count;
     bool orthogonal, has_seed;
     uint64_t seed;
-    /* Members for the similarity custom. */
-    const struct expression *weight;
-    struct position weight_at;
+    /* Words that expand.c makes steps of. Nothing after the reader knows them. */
+    bool has_cap;
+    double cap, alpha, beta;
+    enum bias_kind bias;
+    double *coefficients; /* degree + 1 coefficients, or NULL if they are an array */
+    const struct expression *modify, *weight;
 };
 
 enum mask_kind {
@@ -131,7 +133,7 @@ struct mask {
     const struct mask **part;
 };
 
-enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SUM_PLUS, NORMALIZE_SINK, NORMALIZE_NONE };
+enum normalize_kind { NORMALIZE_SUM, NORMALIZE_SINK, NORMALIZE_NONE };
 enum algorithm_kind { ALGORITHM_AUTO, ALGORITHM_QUADRATIC, ALGORITHM_LINEAR };
 enum { EMIT_FORWARD = 1, EMIT_BACKWARD = 2, EMIT_DECODE = 4, EMIT_STATISTICS = 8, EMIT_WEIGHTS = 16, EMIT_JVP = 32 };
 struct knob {
@@ -157,7 +159,6 @@ struct spec {
     const struct expression *output, *factor; /* or NULL; `factor` multiplies weights, but not the denominator */
     bool counts;                              /* the values of a sum are 1, so that it has a number for each row */
     const struct user_array *values;          /* the array with the values of a sum, or NULL for v */
-    struct position sums_at, scores_at, output_at, factor_at, values_at;
     const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */
     struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
     const struct prepare *prepare;
@@ -166,7 +167,7 @@ struct spec {
     int64_t block; /* 0 means that the compiler chooses it */
     const struct mask *mask;
     enum normalize_kind normalize;
-    double sum_plus;
+    double sum_plus;               /* what NORMALIZE_SUM adds to the sum of the weights */
     double dropout;                /* the probability that a weight is dropped */
     uint64_t seed;                 /* seed of the dropout, if the caller gives none */
     const struct expression *sink; /* the logit of the sink, which belongs to no key */
@@ -178,7 +179,7 @@ struct spec {
     const struct user_array *erase, *write;
     bool delta_divides; /* delta divides the sum of earlier values by the sum of its weights */
     int64_t linformer;  /* `size` of linformer, or 0 */
-    struct position project_at, block_at, algorithm_at, emit_at, delta_at, storage_at;
+    struct position project_at, algorithm_at, emit_at, delta_at, storage_at;
     int64_t head_dim, value_dim, max_length; /* 0 means that there is no limit */
     bool values_are_keys;                    /* a value is the first value_dim elements of its key, before `prepare` */
     enum dtype dtype;
@@ -229,11 +230,9 @@ int spec_array(const struct spec *spec, const char *name);
 /* Whether the name is that of a tangent of q, k, v or an array. (questions.c) */
 bool spec_has_tangent(const struct spec *spec, const char *name);
 
-/* Calls `visit` for each expression of a spec, also those of its sums, with the key that has the expression.
- * (questions.c)
- */
-void spec_expressions(const struct spec *spec,
-                      void (*visit)(void *user, const char *key, const struct expression *expression), void *user);
+/* Calls `visit` for each expression of a spec, also those of its sums. (questions.c) */
+void spec_expressions(const struct spec *spec, void (*visit)(void *user, const struct expression *expression),
+                      void *user);
 
 /* Questions about a mask, which may be NULL. (mask.c)
    - mask_is_none: whether the spec has no mask
@@ -319,7 +318,8 @@ enum choice {
     CHOICES
 };
 
-/* The types of the values of keys. CHOICE stores the word as an enum. SWITCH stores it as a bool. */
+/* The types of the values of keys. CHOICE stores the word as an enum. SWITCH stores it as a bool. NAMED is a map whose
+   keys are names, and whose values are maps of a group. */
 enum row_type {
     ROW_INTEGER,
     ROW_NUMBER,
@@ -328,11 +328,6 @@ enum row_type {
     ROW_NAME,
     ROW_TEXT,
     ROW_EXPRESSION,
-    ROW_ANGLE,
-    ROW_EXPRESSION_OF_QUERY,
-    ROW_EXPRESSION_OF_DECAY,
-    ROW_EXPRESSION_OF_POSITION,
-    ROW_CONDITION,
     ROW_CHOICE,
     ROW_SWITCH,
     ROW_GROUP,
@@ -346,14 +341,11 @@ enum row_type {
     ROW_TOKENS,
     ROW_EMIT,
     ROW_SCHEDULE,
-    ROW_ARRAYS,
+    ROW_NAMED,
     ROW_EXTENTS,
     ROW_ROWS,
     ROW_ROW,
-    ROW_VALUES,
-    ROW_SCORES,
-    ROW_SUMS,
-    ROW_EXPRESSION_OF_OUTPUT
+    ROW_VALUES
 };
 enum row_check {
     CHECK_ANY,
@@ -397,6 +389,7 @@ extern const int option_row_count;
 
 /* Appends a description of the values that a key takes, such as "an even integer from 2 to 64". (rows.c) */
 void spec_row_domain(const struct key_row *row, struct text *out);
+bool spec_row_takes_numbers(const struct key_row *row); /* of an expression: whether its value may be a number */
 const struct key_row *spec_find_key(enum group group, const char *key);
 
 #endif

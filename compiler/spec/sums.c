@@ -6,9 +6,7 @@ void spec_default_denominator(struct spec *sum)
 {
     const enum similarity_kind kind = sum->similarity.kind;
     sum->normalize = NORMALIZE_SUM;
-    if (kind != SIMILARITY_POLYNOMIAL && kind != SIMILARITY_POLYSKETCH) return;
-    sum->normalize = NORMALIZE_SUM_PLUS;
-    sum->sum_plus = 1;
+    sum->sum_plus = kind == SIMILARITY_POLYNOMIAL || kind == SIMILARITY_POLYSKETCH;
 }
 
 /* Returns the pairs that any sum sees, or NULL if there are no sums. */
@@ -40,6 +38,7 @@ void spec_read_sums(struct spec_reader *r)
         *sum = plain;
         sum->name = node->key[k]->text;
         sum->output = NULL;
+        if (own->kind == YAML_MAP && yaml_get(own, "normalize")) sum->sink = NULL, sum->sum_plus = 0;
         spec->sum[spec->sums++] = sum;
         if (own->kind == YAML_MAP)
             spec_read_map(r, own, node->key[k], GROUP_SUM, sum);
@@ -53,6 +52,7 @@ void spec_read_sums(struct spec_reader *r)
             spec_place(r, yaml_get(yaml_get(r->root, "delta"), "write"), "'write'");
         }
         if (!normalize && !(own->kind == YAML_MAP && yaml_get(own, "normalize"))) spec_default_denominator(sum);
+        spec_expand(r, sum);
     }
     if (!output && node->count > 1) {
         spec_error(r, node, "the spec has %d sums, so it needs 'output', an expression of them", node->count);

@@ -18,10 +18,9 @@ static enum expression_name own_name(const struct user_axis *axis)
                                       : EXPRESSION_NAMES;
 }
 
-static void find_computed(void *user, const char *key, const struct expression *e)
+static void find_computed(void *user, const struct expression *e)
 {
     struct computed *const found = user;
-    (void)key;
     for (int n = 0; n < e->elements; n++)
         for (int k = 0; k < e->element[n].array->rank && e->element[n].array == found->array; k++) {
             const struct expr *const at = e->element[n].sub[k];
@@ -135,8 +134,10 @@ static const struct expr *named_element(struct builder *x, const struct user_arr
 
 int build_array(struct builder *x, const struct user_array *a)
 {
-    static const enum initial initial[] = {
-        [ARRAY_ZEROS] = INITIAL_ZEROS, [ARRAY_ONES] = INITIAL_ONES, [ARRAY_NORMAL] = INITIAL_NORMAL};
+    static const enum initial initial[] = {[ARRAY_ZEROS] = INITIAL_ZEROS,
+                                           [ARRAY_ONES] = INITIAL_ONES,
+                                           [ARRAY_NORMAL] = INITIAL_NORMAL,
+                                           [ARRAY_EXPONENTIAL] = INITIAL_EXPONENTIAL};
     int axes[MAX_RANK];
     const int rank = axes_of(x, a, axes);
     if (array_is_real(a)) {

@@ -164,35 +164,40 @@ static const struct expr *copy(struct builder *x, const struct expr *e, const st
     return expr_make(x->m, e->op, arg[0], arg[1], arg[2]);
 }
 
+struct naming {
+    bool features; /* weights may have features, which have a position, not a difference */
+    bool names;
+};
+
 /* Whether e names positions other than in a difference in an exponent, which becomes a decay. */
-static bool names_positions(const struct expr *e)
+static bool names_positions(const struct expr *e, bool features)
 {
     bool names = false;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
         names |= w.e->op == EXPR_INDEX && (w.e->integer == NAME_i || w.e->integer == NAME_j);
-        w.skip = is_exponent(w.e, 1);
-        if (w.skip) names |= names_positions(w.e->arg[0]);
+        const bool exponent = is_exponent(w.e, 1);
+        w.skip = exponent || (!features && is_of_difference(w.e));
+        if (exponent) names |= names_positions(w.e->arg[0], features);
     }
     return names;
 }
 
-static void visit_weight(void *user, const char *key, const struct expression *e)
+static void visit_weight(void *user, const struct expression *e)
 {
-    const bool of_weight = strcmp(key, "modify") == 0 || strcmp(key, "weight") == 0 ||
-                           (strcmp(key, "expr") == 0 && e->uses[NAME_s]);
-    bool *const names = (bool *)user;
-    *names |= of_weight && names_positions(e->value);
+    struct naming *const x = user;
+    const bool of_weight = e->place == EXPRESSION_PAIR || (e->place == EXPRESSION_MASK && e->uses[NAME_s]);
+    x->names |= of_weight && names_positions(e->value, x->features);
     for (int k = 0; of_weight && k < e->elements; k++)
         for (int n = 0; n < e->element[k].array->rank; n++)
             if (e->element[k].sub[n]->op != EXPR_INDEX) /* the array has a row for each new token */
-                *names |= names_positions(e->element[k].sub[n]);
+                x->names |= names_positions(e->element[k].sub[n], x->features);
 }
 
 bool weight_names_positions(const struct spec *spec)
 {
-    bool names = spec->graph; /* nothing is known of a graph that a user wrote */
-    spec_expressions(spec, visit_weight, &names);
-    return names;
+    struct naming x = {.features = spec_may_be_linear(spec), .names = spec->graph}; /* nothing is known of a graph */
+    spec_expressions(spec, visit_weight, &x);
+    return x.names;
 }
 
 /* Whether e compares real element k with -inf. */

@@ -115,7 +115,7 @@ static void build_statistics(struct builder *x, const struct operands *operands,
 /* Whether the weights of positions that count from problem.first_key may get features. */
 static bool may_have_features(const struct spec *spec)
 {
-    return spec->emit & EMIT_DECODE || spec_may_be_linear(spec);
+    return spec_may_be_linear(spec);
 }
 
 static struct builder begin(struct arena *arena, const struct spec *spec, enum counting counting, struct diagnostics *d)
@@ -278,9 +278,8 @@ static int build_sum(struct builder *x, int v, bool drops)
         operands.count = 1;
         if (x->spec->emit & EMIT_WEIGHTS) build_weights_output(x, &operands, build_real(x, 1), plain, drops, region);
         return sum;
-    case NORMALIZE_SUM: break;
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
-    case NORMALIZE_SUM_PLUS: {
+    case NORMALIZE_SUM: {
         const struct expr *constant = build_real(x, x->spec->sum_plus);
         /* High powers are relative to the constant, so it is not 0. */
         if (x->sink_mode >= 0)

@@ -127,7 +127,7 @@ bool weight_is_of_rotations(const struct spec *spec)
 {
     const enum similarity_kind kind = spec->similarity.kind;
     bool rotates = false, pairs = spec->similarity.compatibility == COMPATIBILITY_DOT &&
-                                  (kind == SIMILARITY_SOFTMAX || kind == SIMILARITY_POLYNOMIAL);
+                                  (kind == SIMILARITY_SOFTMAX || kind == SIMILARITY_CUSTOM);
     for (int k = 0; k < spec->prepares; k++) {
         const struct prepare *const step = &spec->prepare[k];
         const bool rope = step->kind == PREPARE_ROPE;

@@ -537,7 +537,7 @@ def _initial(p: Parameter, seed: int, shape: Sequence[int], dtype: Any) -> Any:
     if p.initial == "identity":
         return numpy.broadcast_to(numpy.eye(shape[-2], shape[-1], dtype=dtype), shape).copy()
     if p.initial == "exponential":
-        return numpy.array([1 / math.factorial(n) for n in range(shape[0])], dtype)
+        return numpy.broadcast_to(numpy.array([1 / math.factorial(n) for n in range(shape[-1])], dtype), shape).copy()
     draws = numpy.random.Generator(numpy.random.PCG64([seed, zlib.crc32(p.name.encode())]))
     return (draws.standard_normal(shape) / math.sqrt(shape[0])).astype(dtype)
 
