@@ -1,7 +1,48 @@
-/* Questions about the tree of masks of a spec. */
+/* Questions about the tree of masks of a spec, and words for expressions that say the same. */
+#include "reader.h"
 #include "spec.h"
+#include "../../ir/expr_query.h"
 
 #include <string.h>
+
+/* ---- words for expressions ---- */
+
+static struct mask *part_of(struct arena *arena, const struct mask *mask, const struct expr *value)
+{
+    struct mask *const part = arena_alloc(arena, sizeof *part);
+    struct expression *const e = arena_alloc(arena, sizeof *e);
+    *part = *mask;
+    *e = *mask->expr;
+    e->value = value;
+    for (int name = 0; name < EXPRESSION_NAMES; name++)
+        e->uses[name] &= name == NAME_s ? expr_operands(value, NULL) & 1 : expr_axes(value) >> name & 1;
+    part->expr = e;
+    mask_simplify(arena, part);
+    return part;
+}
+
+static bool is_name(const struct expr *e, enum expression_name name)
+{
+    return e->op == EXPR_INDEX && e->integer == name;
+}
+
+void mask_simplify(struct arena *arena, struct mask *mask)
+{
+    const struct expr *const e = mask->expr->value, *const a = e->arg[0], *const b = e->arg[1];
+    if (mask->expr->elements) return;
+    if (e->op == EXPR_AND || e->op == EXPR_OR) {
+        const struct mask **const part = arena_alloc(arena, 2 * sizeof *part);
+        for (int k = 0; k < 2; k++) part[k] = part_of(arena, mask, e->arg[k]);
+        *mask = (struct mask){.kind = e->op == EXPR_OR ? MASK_ANY : MASK_ALL, .at = mask->at, .parts = 2, .part = part};
+    } else if (e->op == EXPR_LE &&
+               ((is_name(a, NAME_j) && is_name(b, NAME_i)) ||
+                (expr_is_real(a, 0) && b->op == EXPR_SUB && is_name(b->arg[0], NAME_i) && is_name(b->arg[1], NAME_j))))
+        mask->kind = MASK_CAUSAL;
+    else if (e->op == EXPR_LT && is_name(a, NAME_j) && b->op == EXPR_INT && b->integer >= 0)
+        *mask = (struct mask){.kind = MASK_PREFIX, .at = mask->at, .length = b->integer};
+}
+
+/* ---- questions ---- */
 
 bool mask_is_none(const struct mask *mask)
 {

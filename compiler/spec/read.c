@@ -478,6 +478,7 @@ static const struct mask *read_mask(struct spec_reader *r, const struct key_row 
     if (!option) return mask;
     mask->kind = (enum mask_kind)option->value;
     struct yaml *options = node->kind == YAML_MAP ? node->item[0] : NULL;
+    if (mask->kind == MASK_EXPR && mask->expr) mask_simplify(r->arena, mask);
     if (mask->kind == MASK_GLOBAL) {
         struct yaml *count = yaml_get(options, "count"), *tokens = yaml_get(options, "tokens");
         struct yaml *word = node->kind == YAML_MAP ? node->key[0] : node;

@@ -46,6 +46,9 @@ const char *spec_found(struct spec_reader *r, const struct yaml *node);
 void spec_override(struct spec_reader *r, const char *override);
 /* Reads the tree into r->spec, guided by the rows of spec.def. (read.c) */
 void spec_read_tree(struct spec_reader *r);
+/* Makes of a mask `expr` the masks of words that say the same, as `all` of `&&`, so that both have the same
+   forms. (mask.c) */
+void mask_simplify(struct arena *arena, struct mask *mask);
 /* Reads `sums:` after the other keys, because a sum is a copy of the spec. (sums.c) */
 void spec_read_sums(struct spec_reader *r);
 /* Sets the denominator that a sum has if neither it nor the spec names one. (sums.c) */

@@ -6,10 +6,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns a && b. NULL stands for true. */
+/* Returns !e, without a `!` where it can. In comparisons of integers, j stays alone on one side, as in
+   expression.c. */
+static const struct expr *negated(struct builder *x, const struct expr *e)
+{
+    const struct expr *const a = e->arg[0], *const b = e->arg[1], *const j = build_index_of(x, x->j);
+    const bool integers = b && a->type != TYPE_REAL && b->type != TYPE_REAL;
+    switch ((int)e->op) {
+    case EXPR_NOT: return a;
+    case EXPR_AND: return build_op2(x, EXPR_OR, negated(x, a), negated(x, b));
+    case EXPR_OR: return build_op2(x, EXPR_AND, negated(x, a), negated(x, b));
+    case EXPR_LE:
+        if (integers && a == j) return build_op2(x, EXPR_LE, build_add(x, b, build_integer(x, 1)), j);
+        if (integers && b == j) return build_op2(x, EXPR_LE, j, build_add(x, a, build_integer(x, -1)));
+        break;
+    case EXPR_LT:
+        if (integers) return build_op2(x, EXPR_LE, b, a);
+        break;
+    default: break;
+    }
+    return build_op1(x, EXPR_NOT, e);
+}
+
+/* Whether e is `condition`, or an AND with it. */
+static bool demands(const struct expr *e, const struct expr *condition)
+{
+    return e == condition || (e->op == EXPR_AND && (demands(e->arg[0], condition) || demands(e->arg[1], condition)));
+}
+
+/* Returns a && b, without alternatives of b that a excludes, and the lower bound of j first. NULL stands for true. */
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
-    return !a ? b : !b ? a : build_op2(x, EXPR_AND, a, b);
+    if (!a || !b) return a ? a : b;
+    for (int k = 0; k < 2 && b->op == EXPR_OR; k++)
+        if (demands(a, negated(x, b->arg[k]))) b = b->arg[1 - k];
+    const struct expr *const j = build_index_of(x, x->j);
+    const bool upper_first = a->op == EXPR_LE && b->op == EXPR_LE && a->arg[0] == j && b->arg[1] == j;
+    return upper_first ? build_op2(x, EXPR_AND, b, a) : build_op2(x, EXPR_AND, a, b);
 }
 
 /* Returns the condition that the position is in one of the ranges first[k], …, last[k]. The condition is a balanced
@@ -135,7 +168,7 @@ static const struct expr *build_parts(struct builder *x, const struct mask *o, b
         if (takes && !takes(o->part[k])) continue;
         const struct expr *part = build_mask(x, o->part[k]);
         if (!part) part = build_integer(x, 1);
-        result = !result ? part : build_op2(x, o->kind == MASK_ANY ? EXPR_OR : EXPR_AND, result, part);
+        result = !result ? part : o->kind == MASK_ANY ? build_op2(x, EXPR_OR, result, part) : both(x, result, part);
     }
     return result;
 }
@@ -173,9 +206,7 @@ static const struct expr *build_mask(struct builder *x, const struct mask *o)
     case MASK_EXPR: return build_expression(x, o->expr, o->expr->uses[NAME_s] ? x->s : NULL, x->operands);
     case MASK_ANY:
     case MASK_ALL: return build_parts(x, o, NULL);
-    case MASK_NOT:
-        result = build_mask(x, o->part[0]);
-        return result ? build_op1(x, EXPR_NOT, result) : build_integer(x, 0);
+    case MASK_NOT: result = build_mask(x, o->part[0]); return result ? negated(x, result) : build_integer(x, 0);
     }
     return NULL;
 }
