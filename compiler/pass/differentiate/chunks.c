@@ -21,7 +21,10 @@ struct chunks {
     int *part;      /* for each known value: 1 + the number of the input that reads it as a part */
     int residual;   /* the input that reads r, or -1 */
     int parts;      /* the number of parts so far */
-    bool failed;    /* loops over chunks cannot compute these gradients */
+    /* of_elements: values of pairs have elements, such as a decay for each element. Forward computes these in another
+       way, so its solution has other bits, and is not saved. */
+    bool of_elements;
+    bool failed; /* loops over chunks cannot compute these gradients */
 };
 
 /* Returns the number of sequences in a set of axes: 0, 1, or 2 for several. */
@@ -45,8 +48,7 @@ static void find_direction(struct chunks *p, int v)
     const bool state = is_carried_state(p->x, v), sums = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
     const uint32_t own = value_axes(value);
     int *const direction = &p->direction[v];
-    p->failed |= (own & axes_with_size(p->m, SIZE_CONSTANT)) &&
-                 sequences_in(p, own) > 1; /* such as a decay for each element of a pair */
+    p->of_elements |= (own & axes_with_size(p->m, SIZE_CONSTANT)) && sequences_in(p, own) > 1;
     p->of_pairs[v] = sums && sequences_in(p, value_read_axes(value) & ~own) > 0;
     if (v == p->x->solution || v == p->x->residual || reversal_is_saved(p->x, v)) {
         p->of_pairs[v] = false;
@@ -139,7 +141,8 @@ static int copy_of_sum(struct chunks *p, int v)
 /* Returns the input that reads r. */
 static int residual(struct chunks *p)
 {
-    if (p->residual < 0) p->residual = read_part(p, reversal_residual_system(p->x), SAVED_SOLUTION);
+    if (p->residual < 0)
+        p->residual = read_part(p, reversal_residual_system(p->x), p->of_elements ? NULL : SAVED_SOLUTION);
     return p->residual;
 }
 
