@@ -130,6 +130,42 @@ def vmap_with_learned_arrays(folder):
 
 
 @case
+def forward_mode(folder):
+    """A tangent has no gradients of its own, but the same function has both modes."""
+    made, given = small('softmax_causal'), inputs()
+    along = [a[::-1] for a in inputs()]
+    wanted = jax.jvp(softmax, given, along)
+    same(jax.jvp(made, given, along), wanted, 1e-5, 'jvp')
+    same(jax.jit(lambda *a: jax.jvp(made, a[:3], a[3:]))(*given, *along), wanted, 1e-5, 'jit of jvp')
+    close(jax.linearize(made, *given)[1](*along), wanted[1], 1e-5, 'linearize')
+    two = jnp.stack([along[0], -2 * along[0]])
+    close(jax.vmap(lambda t: jax.jvp(made, given, [t, *along[1:]])[1])(two),
+          jnp.stack([jax.jvp(softmax, given, [t, *along[1:]])[1] for t in two]), 1e-5, 'vmap of jvp')
+    learned = small('hedgehog')
+    p = {w: jnp.asarray(a) for w, a in learned.init(1, heads=4, kv_heads=2).items()}
+    attend = lambda q, p: learned(q, *given[1:], **p)
+    moved = (along[0], {w: jnp.cos(a) for w, a in p.items()})
+    tangent, loss = jax.jvp(attend, (given[0], p), moved)[1], lambda q, p: (attend(q, p) * given[0]).sum()
+    gradients = jax.grad(loss, (0, 1))(given[0], p)
+    close((tangent * given[0]).sum(), sum((a * b).sum() for a, b in zip(*map(jax.tree.leaves, (gradients, moved)))), 1e-3,
+          'a tangent along learned arrays')
+    close(jax.vmap(lambda p: jax.jvp(lambda p: attend(given[0], p), (p,), (moved[1],))[1], ({w: 0 for w in p},))(
+        {w: a[None] for w, a in p.items()})[0], jax.jvp(lambda p: attend(given[0], p), (p,), (moved[1],))[1], 1e-6,
+          'vmap over learned arrays')
+    delta = small('deltanet')
+    beta = jnp.full(given[0].shape[:3], 0.5)
+    of_rows = lambda q: delta(q, q, q, beta=beta)
+    check(np.isfinite(jax.grad(square(of_rows))(given[0])).all(), 'gradients where there is no tangent')
+    try:
+        jax.jvp(of_rows, given[:1], along[:1])
+    except attnc.SpecError as error:
+        check("'emit: [jvp]' with 'delta' is not compiled yet" in str(error), str(error))
+    else:
+        raise Failure('no error for a tangent of delta')
+    close(jax.grad(square(made))(*given), jax.grad(square(softmax))(*given), 1e-5, 'gradients of the same function')
+
+
+@case
 def sixteen_bits(folder):
     given = inputs()
     for dtype in 'bf16', 'f16':

@@ -153,7 +153,7 @@ class Kernel:
 
     def _tangent(self) -> Kernel:
         """Returns the kernel of the tangent of this kernel's output. Compiles it at the first call."""
-        return _of_source(self._source.with_settings("emit=[jvp]", "algorithm=quadratic"))
+        return _of_source(self._source.with_settings("emit=[jvp]", "algorithm=auto"))
 
     def _as(self, dtype: str) -> Kernel:
         """Returns this kernel compiled for another dtype."""

@@ -1,4 +1,4 @@
-"""Kernels in JAX on the CPU: foreign functions of XLA with gradients (custom_vjp) and a rule for vmap."""
+"""Kernels in JAX on the CPU: foreign functions of XLA with derivatives in both modes and a rule for vmap."""
 from __future__ import annotations
 
 import contextlib
@@ -15,6 +15,8 @@ from typing import Any, Callable, Iterator, Mapping
 
 import jax
 import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
 from jaxlib import version as jaxlib_version
 
 from ._arrays import _is_number, check_heads, check_shape, gradient_type, narrowed, words_of_heads
@@ -88,11 +90,17 @@ def _foreign(binding: Binding, results: Any, *arrays: Any) -> Any:
 
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
-    """Adds a rule for vmap. With `merges`, the axis of vmap is merged into the batch. Otherwise each index is one
-    call. has_batch(number) tells whether this argument has a batch axis. split(number) tells whether this result
-    has one."""
+    """Adds a rule for vmap to the function."""
     made: Any = jax.custom_batching.custom_vmap(function)
+    made.def_vmap(_rule_for_vmap(kernel, made, has_batch, split, merges))
+    return made  # type: ignore[no-any-return]
 
+
+def _rule_for_vmap(kernel: Kernel, made: Callable[..., Any], has_batch: Callable[[int], bool],
+                   split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
+    """Returns the rule for vmap of a function `made`. With `merges`, the axis of vmap is merged into the batch. Otherwise
+    each index is one call. has_batch(number) tells whether this argument has a batch axis. split(number) tells whether
+    this result has one."""
     def rule(size: int, is_batched: Any, *arrays: Any) -> Any:
         if not merges:
             all_arrays = [a if several else jnp.broadcast_to(a, (size, *a.shape))
@@ -110,8 +118,88 @@ def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[
         results = made(*merged)
         batched = tuple(split(number) for number in range(len(results)))
         return tuple(r.reshape(size, -1, *r.shape[1:]) if b else r for r, b in zip(results, batched)), batched
-    made.def_vmap(rule)
-    return made  # type: ignore[no-any-return]
+    return rule
+
+
+# ---- derivatives: a linear function of tangents, which another kernel computes (`emit: [jvp]`). Its transpose, a function
+# of `dout`, is the kernel's backward. The arguments are tangents of q, k, v and learned parameters, then the arrays that
+# backward takes: q, k, v, all parameters, positions of first queries, the output and the saved values
+
+
+_pushed: Any = Primitive("attnc_tangent")
+
+
+def _learned(kernel: Kernel) -> list[int]:
+    return [number for number, p in enumerate(kernel.parameters) if p.is_learned]
+
+
+def _has_batch(kernel: Kernel, number: int) -> bool:
+    """Tells whether an argument of a kernel has a batch axis: q, k, v, a parameter or an array after them."""
+    count = 3 + len(kernel.parameters)
+    return number < 3 or number >= count or kernel.parameters[number - 3].shape[:1] == ("B",)
+
+
+def _out_of(kernel: Kernel, q: Any, v: Any) -> Any:
+    return _array((*kernel._axes(q, v), kernel.value_dim), q.dtype)
+
+
+def _tangent(*arrays: Any, kernel: Kernel) -> Any:
+    """Computes the tangent of the output."""
+    learned = _learned(kernel)
+    tangents, primals = arrays[:3 + len(learned)], arrays[3 + len(learned):]
+    names = ["q", "k", "v", *(p.name for p in kernel.parameters)]
+    sums = "float64" if kernel.dtype == "f64" else "float32"
+    of = dict(zip(names, primals))
+    of |= {f"{name}.tangent": a.astype(sums) for name, a in zip(["q", "k", "v", *(names[3 + n] for n in learned)], tangents)}
+    other = kernel._tangent()
+    given = [of[name] for name in ("q", "k", "v", *(p.name for p in other.parameters))]
+    return _foreign(other._binding, (_out_of(kernel, of["q"], of["v"]),), *given, primals[len(names)])[0]
+
+
+def _transposed(dout: Any, *arrays: Any, kernel: Kernel) -> list[Any]:
+    """Computes the gradients of q, k, v and learned parameters."""
+    learned = _learned(kernel)
+    gradients = [None] * len(arrays)
+    results = _gradients(kernel)(*arrays[3 + len(learned):], ad.instantiate_zeros(dout))
+    for number, (gradient, like) in enumerate(zip(results, arrays)):
+        if ad.is_undefined_primal(like):
+            gradients[number] = gradient.astype(like.aval.dtype)
+    return gradients
+
+
+def _tangent_batched(arrays: Any, axes: Any, kernel: Kernel) -> Any:
+    """The rule for vmap of the tangent."""
+    learned = _learned(kernel)
+    moved = [a if axis is None else jnp.moveaxis(a, axis, 0) for a, axis in zip(arrays, axes)]
+    size = next(a.shape[0] for a, axis in zip(moved, axes) if axis is not None)
+    numbers = [*range(3), *(3 + n for n in learned), *range(5 + len(kernel.parameters))]
+    has_batch = [_has_batch(kernel, n) for n in numbers] + [False]  # the saved values have no batch axis
+    rule = _rule_for_vmap(kernel, lambda *one: (_pushed.bind(*one, kernel=kernel),), has_batch.__getitem__,
+                          lambda _: True, not learned)
+    return rule(size, [axis is not None for axis in axes], *moved)[0][0], 0
+
+
+_pushed.def_impl(_tangent)
+_pushed.def_abstract_eval(lambda *arrays, kernel: jax.core.ShapedArray(
+    *(lambda like: (like.shape, like.dtype))(_out_of(kernel, arrays[3 + len(_learned(kernel))], arrays[5 + len(_learned(kernel))]))))
+mlir.register_lowering(_pushed, mlir.lower_fun(_tangent, multiple_results=False))
+ad.primitive_transposes[_pushed] = _transposed
+batching.primitive_batchers[_pushed] = _tangent_batched
+
+
+@functools.lru_cache(maxsize=None)
+def _gradients(kernel: Kernel) -> Callable[..., Any]:
+    """Returns the function of the arrays that backward takes and `dout`, whose results are gradients of q, k, v and
+    learned parameters."""
+    learned, count = _learned(kernel), 4 + len(kernel.parameters)
+
+    def backward(*arrays: Any) -> Any:
+        like = [(a.shape, a.dtype) for a in arrays[:3]]
+        for number in learned:
+            like.append((arrays[3 + number].shape, _DTYPES[gradient_type(kernel.parameters[number].dtype)]))
+        return _foreign(kernel._with_gradients(), tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
+    return _batched(kernel, backward, lambda number: _has_batch(kernel, number) and number != count + 1, lambda number: True,
+                    not learned)
 
 
 @functools.lru_cache(maxsize=None)
@@ -119,55 +207,31 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
     """Returns the function attend(q, k, v, *parameters, start) of a kernel, which JAX can differentiate. `start` has the
     positions of first queries, or is empty."""
     _register(tuple(cache_folders()))
-    shapes = [p.shape for p in kernel.parameters]
-
-    def has_batch(number: int) -> bool:
-        return number < 3 or number >= 3 + len(shapes) or shapes[number - 3][:1] == ("B",)
-
-    def out_of(q: Any, v: Any) -> Any:
-        return _array((*kernel._axes(q, v), kernel.value_dim), q.dtype)
 
     def forward(*arrays: Any) -> Any:
-        return _foreign(kernel._binding, (out_of(arrays[0], arrays[2]),), *arrays)
+        return _foreign(kernel._binding, (_out_of(kernel, arrays[0], arrays[2]),), *arrays)
 
     def saving(*arrays: Any) -> Any:
         size = int(kernel._saved_size(arrays[0], arrays[2]))
         saved = _array((size,), "float64" if kernel.dtype == "f64" else "float32")
-        return _foreign(kernel._with_gradients(), (out_of(arrays[0], arrays[2]), saved), *arrays)
+        return _foreign(kernel._with_gradients(), (_out_of(kernel, arrays[0], arrays[2]), saved), *arrays)
 
-    learned = [number for number, p in enumerate(kernel.parameters) if p.is_learned]
-
-    def backward(*arrays: Any) -> Any:
-        like = [(a.shape, a.dtype) for a in arrays[:3]]
-        for number in learned:
-            like.append((arrays[3 + number].shape, _DTYPES[gradient_type(kernel.parameters[number].dtype)]))
-        return _foreign(kernel._with_gradients(), tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
-
-    count = 4 + len(shapes)
+    learned = _learned(kernel)
     merges = not learned  # a gradient of a learned parameter sums over the batch, so batches stay apart
+    has_batch = functools.partial(_has_batch, kernel)
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
     # saved values of a merged batch cannot be split
     saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
-    backward_batched = _batched(kernel, backward, lambda number: has_batch(number) and number != count + 1,
-                                lambda number: True, merges)
 
-    @jax.custom_vjp
-    def attend(q: Any, k: Any, v: Any, *parameters: Any) -> Any:
-        return forward_batched(q, k, v, *parameters)[0]
+    @jax.custom_jvp
+    def attend(*arrays: Any) -> Any:
+        return forward_batched(*arrays)[0]
 
-    def attend_forward(q: Any, k: Any, v: Any, *parameters: Any) -> Any:
-        out, saved = saving_batched(q, k, v, *parameters)
-        return out, (q, k, v, parameters, out, saved)
-
-    def attend_backward(kept: Any, dout: Any) -> Any:
-        q, k, v, parameters, out, saved = kept
-        results = backward_batched(q, k, v, *parameters, out, saved, dout)
-        by_parameter: list[Any] = [None] * len(parameters)
-        for number, gradient in zip(learned, results[3:]):
-            by_parameter[number] = gradient.astype(parameters[number].dtype)
-        return (*results[:3], *by_parameter)
-
-    attend.defvjp(attend_forward, attend_backward)
+    @attend.defjvp
+    def push(arrays: Any, tangents: Any) -> Any:
+        out, saved = saving_batched(*arrays)
+        linear = [tangents[number] for number in (0, 1, 2, *(3 + n for n in learned))]
+        return out, _pushed.bind(*linear, *arrays, out, saved, kernel=kernel)
     return attend
 
 
