@@ -109,20 +109,24 @@ static struct graph *take_rows(struct graph *g, struct graph *made, int others, 
     return made;
 }
 
-/* Whether e reads `operand` and constants only. */
-static bool reads_alone(const struct expr *e, const struct expr *operand)
+/* Whether e reads some of the `rows` and constants only. `rows` are numbers of operands, as bits. */
+static bool reads_alone(const struct expr *e, uint32_t rows)
 {
-    bool alone = true;
-    for (struct exprs w = {.of = e}; exprs_next(&w);)
-        alone &= w.e == operand || w.e->op == EXPR_REAL || w.e->op == EXPR_INT || w.e->size > 1;
-    return alone;
+    bool alone = true, reads = false;
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool row = w.e->op == EXPR_OPERAND && rows >> w.e->integer & 1;
+        alone &= row || w.e->op == EXPR_REAL || w.e->op == EXPR_INT || w.e->size > 1;
+        reads |= row;
+    }
+    return alone && reads;
 }
 
-/* Finds the largest part of e that reads `operand` and constants only. Returns false if there are several parts. */
-static bool find_function(const struct expr *e, const struct expr *operand, const struct expr **found)
+/* Finds the largest part of e that reads `operand`, other `rows` and constants only. Returns false if there are several
+   parts. */
+static bool find_function(const struct expr *e, const struct expr *operand, uint32_t rows, const struct expr **found)
 {
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
-        const bool alone = expr_uses(w.e, operand) && reads_alone(w.e, operand);
+        const bool alone = expr_uses(w.e, operand) && reads_alone(w.e, rows);
         w.skip = alone || !expr_uses(w.e, operand);
         if (alone && *found && *found != w.e) return false;
         if (alone) *found = w.e;
@@ -130,17 +134,33 @@ static bool find_function(const struct expr *e, const struct expr *operand, cons
     return true;
 }
 
-/* Returns a map that computes e, a function of value `row`. `leaf` is the row's value in e. Inserts the map before
-   value *v and increases *v, unless an equal map exists. */
-static int function_map(struct graph *g, int *v, int row, const struct expr *e, const struct expr *leaf)
+/* Returns a map that computes e, a function of rows that are operands of `user`. Inserts the map before value *v and
+   increases *v, unless an equal map exists. */
+static int function_map(struct graph *g, int *v, const struct value *user, int row, const struct expr *e)
 {
     struct value map = graph_value(GRAPH_MAP, g->value[row].rank, g->value[row].axes);
-    const struct ref plain = graph_ref(g, row, NULL);
-    map.expr = expr_replace(g->module, e, leaf, expr_operand(g->module, graph_operand(&map, &plain)));
+    const struct expr *with[MAX_OPERANDS] = {NULL};
+    for (int k = 0; k < user->operands; k++) {
+        const struct ref plain = graph_ref(g, user->operand[k].of, NULL);
+        if (expr_uses(e, expr_operand(g->module, k))) with[k] = expr_operand(g->module, graph_operand(&map, &plain));
+    }
+    map.expr = expr_bind(g->module, e, with);
     for (int u = row + 1; u < *v; u++)
         if (graph_value_equal(&g->value[u], &map)) return u;
     graph_insert(g, *v, map);
     return (*v)++;
+}
+
+/* Returns the operands of v that are rows, as bits. Their subscripts are those of operand k. */
+static uint32_t rows_like(const struct value *v, int k, const bool *row)
+{
+    uint32_t rows = 0;
+    for (int other = 0; other < v->operands; other++) {
+        struct ref same = v->operand[k];
+        same.of = v->operand[other].of;
+        if (row[same.of] && ref_equal(&same, &v->operand[other])) rows |= AXIS(other);
+    }
+    return rows;
 }
 
 /* Returns the marks of rows that forward saves. `output`: the number of the output of forward. */
@@ -151,23 +171,26 @@ static struct row_marks saved_marks(const struct graph *g, int output)
     return x;
 }
 
-/* If a value of pairs reads only a function of a row's sum, makes the function a value of the row, which is then saved.
-   The sum itself may overflow where its sign does not. */
+/* If a value of pairs reads only a function of rows' sums, makes the function a value of the row, which is then saved.
+   A sum itself may overflow where its sign does not, and sums over chunks and in chunks have separate programs. */
 static void separate_functions(struct graph *g, int output)
 {
     struct row_marks x = saved_marks(g, output);
     for (int v = 0; v < g->values; v++)
         for (int k = 0; g->value[v].op == GRAPH_MAP && k < g->value[v].operands; k++) {
-            const int row = g->value[v].operand[k].of;
+            const struct value user = g->value[v];
+            const int row = user.operand[k].of;
             const struct expr *const leaf = expr_operand(g->module, k), *function = NULL;
-            if (x.row[v] || !x.row[row] || !find_function(g->value[v].expr, leaf, &function) || function == leaf ||
-                function->type != TYPE_REAL)
+            if (x.row[v] || !x.row[row] || !find_function(user.expr, leaf, rows_like(&user, k, x.row), &function) ||
+                !function || function == leaf || function->type != TYPE_REAL)
                 continue;
             if (function->op == EXPR_EXP2) continue; /* it may overflow, and stabilise adds exponents */
-            const int map = function_map(g, &v, row, function, leaf);
-            struct value *user = &g->value[v];
-            user->expr = expr_replace(g->module, user->expr, function, leaf);
-            user->operand[k].of = map;
+            const int map = function_map(g, &v, &user, row, function);
+            struct value *const changed = &g->value[v];
+            changed->expr = expr_replace(g->module, changed->expr, function, leaf);
+            changed->operand[k].of = map;
+            value_drop_operands(g->module, changed);
+            k = -1; /* the operands have other numbers */
             x = saved_marks(g, output);
         }
 }
