@@ -389,6 +389,19 @@ static int64_t remains(int64_t x, int64_t y)
     return y == 0 || y == -1 ? 0 : x % y;
 }
 
+static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+char expr_digit(int number)
+{
+    return digits[number];
+}
+
+int64_t listed_number(const char *list, int64_t x)
+{
+    const char *const digit = x >= 0 && x < (int64_t)strlen(list) - 1 ? strchr(digits, list[x + 1]) : NULL;
+    return digit ? digit - digits : 0;
+}
+
 static int64_t floor_remains(int64_t x, int64_t y)
 {
     const int64_t r = remains(x, y);
@@ -552,6 +565,7 @@ const struct expr *expr_drawn(struct module *m, const struct expr *a, const stru
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to)
 {
+    if (op == EXPR_LISTED && row->op == EXPR_INT) return expr_int(m, listed_number(name, row->integer));
     return expr_intern(m, (struct expr){.op = op,
                                         .type = op == EXPR_ANY_ID    ? TYPE_BOOL
                                                 : op == EXPR_ELEMENT ? TYPE_REAL

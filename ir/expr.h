@@ -225,12 +225,18 @@ bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, 
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Returns e with other arguments, three or fewer. Its name and its draw stay. */
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg);
-/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID or EXPR_ANY_ID. They read an integer parameter as rows of its last
+/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID, EXPR_ANY_ID or EXPR_LISTED. All but the last read an integer parameter as rows of its last
    axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments. (ids.c)
    - EXPR_ID and EXPR_ELEMENT have only the arguments `row` and `x`; `to` is NULL.
+   - EXPR_LISTED has only the argument `row`.
    - For the other operations, `row` is an EXPR_RANGE of rows. */
 const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, const struct expr *row,
                            const struct expr *x, const struct expr *to);
+/* The list of an EXPR_LISTED is its name: LIST_START and a digit for each number, which expr_digit returns. Numbers are
+   from 0 to LISTED_NUMBERS - 1. listed_number returns number x, or 0 if there is none. */
+enum { LIST_START = '_', LISTED_NUMBERS = 62 };
+char expr_digit(int number);
+int64_t listed_number(const char *list, int64_t x);
 /* Returns the name of the first integer parameter in e for which `known` returns false. Returns NULL if there is
    none. */
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),

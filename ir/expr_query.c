@@ -111,7 +111,7 @@ bool expr_ids_along(const struct expr *e, uint32_t axes)
    none. */
 static const char *read_here(const struct expr *e)
 {
-    return e->op == EXPR_DRAWN ? e->draw->name : e->name;
+    return e->op == EXPR_DRAWN ? e->draw->name : e->op == EXPR_LISTED ? NULL : e->name;
 }
 
 const char *expr_unknown_ids(const struct expr *e, bool (*known)(const void *program, const char *name),

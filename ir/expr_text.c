@@ -509,8 +509,8 @@ static const struct expr *call(struct reader *r)
         return r->failed ? expr_int(m, 0) : expr_leaf(m, op, axis);
     }
     const struct expr *arg[3] = {NULL, NULL, NULL};
-    bool ids = expr_is_of_ids(op);
-    const char *name = ids ? reader_name(r, "the parameter's name") : NULL;
+    bool ids = expr_is_of_ids(op) || op == EXPR_LISTED;
+    const char *name = ids ? reader_name(r, op == EXPR_LISTED ? "a list" : "the parameter's name") : NULL;
     if (ids) reader_expect(r, ",");
     for (int k = 0; k < expr_arity(op); k++) {
         if (k && !reader_at(r, ",")) reader_error(r, "%s takes %d arguments", expr_name(op), expr_arity(op));

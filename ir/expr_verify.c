@@ -30,6 +30,7 @@ const char *expr_check(struct module *m, const struct expr *e, const struct allo
         return arena_printf(m->arena, "an expression has operation number %d", (int)e->op);
     if (e->op == EXPR_DRAWN && (!e->draw || e->draw->count < 1)) return "a draw lacks its parameters";
     if (expr_is_of_ids(e->op) && !e->name) return "an id expression does not name its parameter";
+    if (e->op == EXPR_LISTED && (!e->name || *e->name != LIST_START)) return "a list is missing";
     int arity = expr_arity(e->op);
     if (arity == 0) return leaf_check(m, e, allowed);
     for (int k = 0; k < arity; k++) {

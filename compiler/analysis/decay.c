@@ -178,8 +178,11 @@ const char *decay_of(struct module *m, const struct value *weight, int lane, int
                                    : expr_make(x->m, e->op, terms, NULL, NULL);
     }
     struct expr_range range = expr_range(out->base, NULL);
-    if (range.low > 1 || (range.low > 0 && range.high > 1))
-        return "no state can be carried for a weight that may grow with the distance between query and key";
-    if (!(range.low > 0)) return "a state can carry base^(distance between query and key) only if the base is above 0";
-    return NULL;
+    if (range.low >= 0 && range.high <= 1) return NULL;
+    if (range.low > 1) return "no state can be carried for a weight that grows with the distance between query and key";
+    return base && !expr_has(base, EXPR_EXP)
+               ? "no state can be carried for a weight that may grow with the distance between query and key; with a "
+                 "base that is known to be from 0 to 1, such as 'clamp(…, 0, 1)', it has a linear form"
+               : "no state can be carried for a weight that may grow with the distance between query and key; with a "
+                 "rate that is known not to be negative, such as 'fabs(…)', it has a linear form";
 }

@@ -7,7 +7,7 @@
 /* Writes an exponential e as base^distance * factor[0] * factor[1] (decay.c). Returns NULL, or why this is
    impossible.
    - distance: position of the query - position of the key
-   - base: above 0 and at most 1, equal for all pairs
+   - base: from 0 to 1, equal for all pairs
    - factor[0] depends on the query, factor[1] on the key
    - weight: the map of e
    - lane, stream: the axes of queries and keys

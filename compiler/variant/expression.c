@@ -122,6 +122,14 @@ static bool is_of_difference(const struct expr *e)
     return e->type == TYPE_INT && add_line(e, 1, &l) && l.i != 0 && l.i + l.j == 0;
 }
 
+/* Whether e says that two integers are equal, or are not, and they differ by a difference of i and j. */
+static bool is_of_distance(const struct expr *e)
+{
+    struct line l = {0, 0, 0};
+    return (e->op == EXPR_EQ || e->op == EXPR_NE) && e->arg[0]->type != TYPE_REAL && e->arg[1]->type != TYPE_REAL &&
+           add_line(e->arg[0], 1, &l) && add_line(e->arg[1], -1, &l) && l.i != 0 && l.i + l.j == 0;
+}
+
 /* Whether argument k of e is a difference of positions in an exponent. */
 static bool is_exponent(const struct expr *e, int k)
 {
@@ -134,7 +142,7 @@ static bool is_exponent(const struct expr *e, int k)
 static const struct expr *copy(struct builder *x, const struct expr *e, const struct leaves *given)
 {
     struct leaves own = *given, *const leaves = &own;
-    own.of_call |= x->first_key < 0 || (is_of_difference(e) && x->first_key_of_j == x->first_key);
+    own.of_call |= x->first_key < 0 || is_of_distance(e) || (is_of_difference(e) && x->first_key_of_j == x->first_key);
     switch ((int)e->op) {
     case EXPR_ID: return leaves->element[e->arg[0]->integer];
     case EXPR_OPERAND:

@@ -2,6 +2,7 @@
 occur together in some kernel. Lengths are around the edges of the kernel's blocks. Some heads are grouped, and
 n_q may differ from n_k."""
 import itertools
+import re
 
 from cover import cover
 from suite import WHOLE
@@ -69,6 +70,23 @@ OF_MASKS = {'polynomial': {'polynomial': {'degree': 2}}, 'sketch': {'polysketch'
             'local': {'polysketch': {'degree': 4, 'sketch': 8, 'local': 'exact'}},
             'decay': {'custom': {'weight': 's * s * pow(1 - pow(2, -5 - h), i - j)'}}}
 
+# Weights of the key alone, choices, powers and waves: {name: (weight, whether it may be negative)}.
+FORMS = {
+    'of_key': ('exp(a[b][j])', False), 'of_key_and_head': ('exp(own[h][j] + 0.1 * h)', False), 'mean': ('1', False),
+    'clamped': ('s * s * pow(clamp(0.5 + rate[h], 0, 1), i - j)', False),
+    'limited': ('s * s * pow(fmax(fmin(rate[h], 1), 0), i - j)', False),
+    'kept_factor': ('kept[b][j] * (1 + s * s)', False), 'kept_choice': ('kept[b][j] ? 1 + s * s : 0', False),
+    'of_query': ('i % 2 == 0 ? 1 + s * s : (2 + s) * (2 + s)', False), 'of_key_number': ('j % 3 == 0 ? 0.5 : 1 + s * s', False),
+    'own': ('j < i ? 1 + s * s : 2 + rate[h] * rate[h]', False), 'earlier': ('j == i ? 3 : i - j >= 1 ? s * s : 0', False),
+    'waves': ('c[h][0] * pow(0.9, i - j) * cos(0.3 * (i - j)) + c[h][1] * pow(0.95, i - j) * cos(c[h][0] * (i - j))', True),
+    'cube': ('s * s * s', True), 'cube_of_sum': ('(s + 1.5) * (s + 1.5) * (s + 1.5)', True), 'fifth': ('pow(s, 5)', True),
+    'powers': ('s * (2 + rate[h]) * s * (1 + 0.5 * tanh(a[b][j])) * s * s', True)}
+FORM_ARRAYS = {'a': {'shape': ['B', 'Nk']}, 'own': {'shape': ['H', 'Nk']}, 'rate': {'shape': ['H'], 'learned': True},
+               'kept': {'shape': ['B', 'Nk'], 'type': 'bool'}, 'c': {'shape': ['H', 2]}}
+# Masks for them. Some hide keys from all queries.
+KEPT = {'causal': 'causal', 'none': 'none', 'kept': {'all': ['causal', {'expr': 'kept[b][j]'}]},
+        'kept_alone': {'expr': 'kept[b][j] && j % 5 != 3'}}
+
 
 def of_weights(row, turn):
     weight = row['weight']
@@ -105,6 +123,16 @@ def of_masks(row, turn):
     return OF_MASKS[row['weight']]
 
 
+def of_forms(row, turn):
+    weight, signed = FORMS[row['weight']]
+    if signed: row['normalize'] = 'unnormalized'
+    if row['weight'] == 'cube':   # a row of few keys may have a small s, whose features cancel
+        row |= {'place': 'causal' if row['place'] == 'kept' else 'none', 'dtype': 'half' if row['dtype'] == 'half' else 'f32'}
+    if 'i ' in weight and 'i %' not in weight: row['place'] = {'none': 'causal', 'kept_alone': 'kept'}.get(row['place'], row['place'])
+    if 'exp' in weight: row['place'] = {'kept': 'causal', 'kept_alone': 'none'}.get(row['place'], row['place'])
+    return {'custom': {'weight': weight}}
+
+
 MASKED = {'dtype': DTYPES, 'normalize': list(NORMALIZE), 'sizes': ['8x24', '16']}
 COMMON = {'dtype': DTYPES, 'normalize': list(NORMALIZE), 'sizes': list(SIZES), 'prepare': CHOSEN}
 # Learned networks are slow, so there are only a few.
@@ -125,7 +153,9 @@ TABLE = [
      {'weight': [name for name in OF_MASKS if name != 'local'], 'place': list(PREFIXES), 'block': ANY, **MASKED}, []),
     (7, 'blocks-{weight}-{place}-{block}-{dtype}-{normalize}-{sizes}', of_masks, 8,
      {'weight': ['polynomial', 'sketch', 'local', 'favor_positive', 'elu_plus_one'], 'place': list(BLOCKS),
-      'block': ['16', '36'], **MASKED}, [])]
+      'block': ['16', '36'], **MASKED}, []),
+    (8, 'form-{weight}-{place}-{block}-{dtype}-{normalize}', of_forms, 4,
+     {'weight': list(FORMS), 'place': list(KEPT), 'block': ANY, 'dtype': DTYPES, 'normalize': list(NORMALIZE)}, [])]
 
 
 def of_blocks(mask, length):
@@ -143,7 +173,7 @@ def specs():
     for seed, text, similarity_of, most, factors, more in TABLE:
         turn = {}
         for row in cover(factors, seed=seed) + more:
-            row = {'place': 'causal', 'prepare': 'nothing'} | row
+            row = {'place': 'causal', 'prepare': 'nothing', 'sizes': '16'} | row
             similarity, head_dim = similarity_of(row, turn), most
             if similarity_of is of_weights: head_dim = MOST_HEAD_DIM.get(row['weight'], most)
             name, (head, value) = text.format(**row), SIZES[row['sizes']]
@@ -153,7 +183,10 @@ def specs():
                     'algorithm': 'linear', 'prepare': PREPARE[row['prepare']], 'normalize': NORMALIZE[row['normalize']],
                     'shape': {'head_dim': min(head, head_dim)} | ({'value_dim': value} if value else {})}
             if text.startswith('blocks'): spec['mask'] = of_blocks(BLOCKS[row['place']], int(row['block']))
+            elif text.startswith('form'): spec['mask'] = KEPT[row['place']]
             else: spec |= (PLACES | PREFIXES)[row['place']]
+            read = {name: array for name, array in FORM_ARRAYS.items() if re.search(r'\b%s\[' % name, str(spec))}
+            if read: spec['arrays'] = read
             if spec['dtype'] == 'f64' and row['block'] == '256':
                 spec['block'] = 100           # definitions.py in 80 bits is slow
             elif row['block'] != 'auto':

@@ -100,15 +100,22 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
         break;
     case EXPR_MOD: {
         if (count <= 0) return NULL;
-        /* If (w % n + w / n) % n = r and t = w / n, then w % n = (r - t) mod n. Features of a square have this
-           form (separate/features.c). */
-        bool rotated = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[1]->op == EXPR_DIV &&
-                       u->arg[0]->arg[0] == u->arg[1]->arg[0] && u->arg[0]->arg[1] == by && u->arg[1]->arg[1] == by;
-        if (rotated) u = u->arg[0]->arg[0];
+        /* If (w % n + h) % n = r and h depends on t = w / n only, then w % n = (r - h) mod n. Features of powers have
+           this form (separate/power.c). */
+        const struct expr *const w = u->op == EXPR_ADD && u->arg[0]->op == EXPR_MOD && u->arg[0]->arg[1] == by
+                                         ? u->arg[0]->arg[0]
+                                         : NULL,
+                                 *const block = w ? expr_div(s->x->m, w, by) : NULL;
+        const bool rotated = w &&
+                             !(expr_axes(expr_replace(s->x->m, u->arg[1], block, expr_int(s->x->m, 0))) >> s->axis & 1);
+        if (rotated) u = w;
         range = range_of(s, u);
         t = free_index(s, (range + count - 1) / count);
         if (!t) return NULL;
-        const struct expr *remainder = rotated ? expr_floormod(s->x->m, expr_sub(s->x->m, target, t), by) : target;
+        const struct expr *const turn = rotated ? expr_replace(s->x->m, e->arg[0]->arg[1], block, t) : NULL,
+                                 *const remainder = rotated
+                                                        ? expr_floormod(s->x->m, expr_sub(s->x->m, target, turn), by)
+                                                        : target;
         value = expr_add(s->x->m, expr_mul(s->x->m, t, by), remainder);
         if (rotated) note(s, EXPR_MOD, e->arg[0], by, target);
         note(s, EXPR_DIV, u, by, t);

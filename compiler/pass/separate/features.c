@@ -3,6 +3,7 @@
 #include "separate.h"
 #include "../pass.h"
 #include "../../analysis/analysis.h"
+#include "../../expression/expression.h"
 
 #include <string.h>
 
@@ -34,6 +35,11 @@ static struct node *factor(struct separation *x, const struct expr *query, const
     n->factor[QUERY] = query;
     n->factor[KEY] = key;
     return n;
+}
+
+const struct node *separate_product(struct separation *x, const struct node *a, const struct node *b)
+{
+    return node(x, NODE_PRODUCT, a, b, a->features * b->features);
 }
 
 /* Whether r reads a side's prefix sum. Queries that are keys themselves read the keys' sums. */
@@ -254,6 +260,31 @@ static const struct node *wave(struct separation *x, const struct expr *e)
                 2);
 }
 
+/* Returns the tree of "condition ? a : b", with a condition on the query or on the key. */
+static const struct node *choice(struct separation *x, const struct expr *e)
+{
+    const bool of_key = separate_uses_axis(x, e->arg[0], x->stream);
+    if (of_key && separate_uses_axis(x, e->arg[0], x->lane)) {
+        struct text says = {0};
+        const struct expr *const i = expr_index(x->m, x->lane); /* in messages, the query's position */
+        expression_print(expr_replace(x->m, e->arg[0], separate_query_position(x), i), NULL, x->m, &says);
+        separate_none(x, arena_printf(x->m->arena,
+                                      "a choice '? :' by '%s', a condition on both query and key, has no "
+                                      "finite features",
+                                      says.data));
+        text_free(&says);
+        return NULL;
+    }
+    const bool none[2] = {expr_is_real(e->arg[1], 0), expr_is_real(e->arg[2], 0)};
+    const struct node *const a = none[0] ? NULL : separate_find(x, e->arg[1]), *const b = none[1] ? NULL
+                                                                                                  : separate_find(
+                                                                                                        x, e->arg[2]);
+    if ((!a && !none[0]) || (!b && !none[1])) return NULL;
+    struct node *const n = node(x, NODE_SUM, a ? a : b, a ? b : NULL, (a ? a->features : 0) + (b ? b->features : 0));
+    n->factor[of_key ? KEY : QUERY] = a ? e->arg[0] : expr_not(x->m, e->arg[0]);
+    return n;
+}
+
 /* If a term has no features, continue with the other terms, so that the user sees all reasons. */
 const struct node *separate_find(struct separation *x, const struct expr *e)
 {
@@ -274,6 +305,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
         return a ? node(x, NODE_PRODUCT, factor(x, expr_real(x->m, -1), expr_real(x->m, 1)), a, a->features) : NULL;
     }
     if (e->op == EXPR_EXP || e->op == EXPR_EXP2 || e->op == EXPR_POW) return decay(x, e);
+    if (e->op == EXPR_SELECT) return choice(x, e);
     const struct node *const waves = e->op == EXPR_COS || e->op == EXPR_SIN ? wave(x, e) : NULL;
     if (waves) return waves;
     if (e->op != EXPR_ADD && e->op != EXPR_SUB && e->op != EXPR_MUL && e->op != EXPR_DIV)
@@ -284,6 +316,7 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
         const struct expr *const one = expr_real(x->m, 1);
         return node(x, NODE_SUM, factor(x, of[QUERY], one), factor(x, one, of[KEY]), 2);
     }
+    if (separate_has_power(x, e)) return separate_powers(x, e);
     const struct node *a = separate_find(x, e->arg[0]);
     if (a && a->features > MAX_FEATURES) a = separate_too_many(x);
     if (e->op == EXPR_DIV) return quotient(x, e, a);
@@ -432,16 +465,39 @@ static const struct expr *kept_by_sums(struct separation *x, const struct node *
     return kept;
 }
 
+/* Returns base^steps for a base from 0 to 1 and steps >= 0. `above` is a base above 0, because powers are computed with
+   its logarithm. If the base is 0, only steps 0 and 1 have a value or a derivative. */
+static const struct expr *or_of_0(const struct separation *x, const struct expr *base, const struct expr *above,
+                                  const struct expr *steps, const struct expr *power)
+{
+    if (above == base) return power;
+    const struct expr *const zero = expr_real(x->m, 0), *const one = expr_real(x->m, 1);
+    const struct expr *e = program_is_differentiated(&x->c->program)
+                               ? expr_select(x->m, expr_eq(x->m, steps, expr_int(x->m, 1)), base, zero)
+                               : zero;
+    e = expr_select(x->m, expr_eq(x->m, steps, expr_int(x->m, 0)), one, e);
+    return expr_select(x->m, expr_eq(x->m, base, zero), e, power);
+}
+
+/* Returns the base if it is above 0. Otherwise returns a base that is, and is equal if it matters. */
+static const struct expr *above_0(const struct separation *x, const struct expr *base)
+{
+    static const double NEAR_0 = 0x1p-60;
+    return expr_range(base, NULL).low > 0 ? base : expr_max(x->m, base, expr_real(x->m, NEAR_0));
+}
+
 /* Returns base^steps. In a program with gradients, its derivative is that of base^position. The ends of chunks do not
    affect the result, and the factor from chunk to chunk has no gradient. Positions are counted from the last key,
    because the weights of few queries are near it. */
 static const struct expr *decay_power(const struct separation *x, const struct expr *base, const struct expr *steps,
                                       const struct expr *position)
 {
-    const struct expr *const power = expr_pow(x->m, base, steps);
-    if (!program_is_differentiated(&x->c->program) || !expr_has(base, EXPR_OPERAND)) return power;
-    const struct expr *const log = decay_log(x->m, base), *const zero = expr_sub(x->m, log, expr_held(x->m, log));
-    return expr_mul(x->m, expr_held(x->m, power), expr_add(x->m, expr_real(x->m, 1), expr_mul(x->m, zero, position)));
+    const struct expr *const above = above_0(x, base), *power = expr_pow(x->m, above, steps);
+    if (!program_is_differentiated(&x->c->program) || !expr_has(base, EXPR_OPERAND))
+        return or_of_0(x, base, above, steps, power);
+    const struct expr *const log = decay_log(x->m, above), *const zero = expr_sub(x->m, log, expr_held(x->m, log));
+    power = expr_mul(x->m, expr_held(x->m, power), expr_add(x->m, expr_real(x->m, 1), expr_mul(x->m, zero, position)));
+    return or_of_0(x, base, above, steps, power);
 }
 
 /* Returns feature f of one side of tree n, or NULL if there is no room for operands. 0 <= f < n->features. */
@@ -476,10 +532,18 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         const struct expr *count = expr_int(x->m, n->a->features);
         const struct expr *in_a = n->a->features == 1 ? expr_int(x->m, 0)
                                                       : expr_min(x->m, f, expr_int(x->m, n->a->features - 1));
-        const struct expr *in_b = n->b->features == 1 ? expr_int(x->m, 0)
-                                                      : expr_max(x->m, expr_sub(x->m, f, count), expr_int(x->m, 0));
-        const struct expr *a = feature(x, n->a, side, in_a), *b = feature(x, n->b, side, in_b);
-        return a && b ? expr_select(x->m, expr_lt(x->m, f, count), a, b) : NULL;
+        const struct expr *const zero = expr_real(x->m, 0);
+        const struct expr *in_b = !n->b || n->b->features == 1
+                                      ? expr_int(x->m, 0)
+                                      : expr_max(x->m, expr_sub(x->m, f, count), expr_int(x->m, 0));
+        const struct expr *a = feature(x, n->a, side, in_a), *b = n->b ? feature(x, n->b, side, in_b) : zero,
+                          *const chosen = n->factor[side] ? over_operands_of(x, &x->made[side], n->factor[side]) : zero;
+        if (!a || !b || !chosen) return NULL;
+        if (n->factor[side]) {
+            a = expr_select(x->m, chosen, a, zero);
+            b = expr_select(x->m, chosen, zero, b);
+        }
+        return n->b ? expr_select(x->m, expr_lt(x->m, f, count), a, b) : a;
     }
     case NODE_PRODUCT: {
         const struct expr *count = expr_int(x->m, n->b->features);
@@ -501,6 +565,14 @@ static const struct expr *feature(struct separation *x, const struct node *n, en
         const struct expr *once = expr_eq(x->m, t, expr_int(x->m, 0));
         return expr_mul(x->m, product, expr_select(x->m, once, expr_real(x->m, 1), expr_real(x->m, 2)));
     }
+    case NODE_POWER: {
+        const struct expr *product = side == QUERY ? separate_power_times(x, n, f) : expr_real(x->m, 1);
+        for (int k = 0; k < n->power->degree && product; k++) {
+            const struct expr *const e = feature(x, n->a, side, separate_power_index(x, n, k, f));
+            product = e ? expr_mul(x->m, product, e) : NULL;
+        }
+        return product;
+    }
     }
     return NULL;
 }
@@ -516,11 +588,12 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
         if (n->sums) return kept_by_sums(x, n, f, chunk, state);
         a = over_operands_of(x, state, n->base);
         x->full |= !a;
-        return a ? expr_pow(x->m, a,
-                            program_folds_states(&x->c->program) ? expr_size(x->m, x->stream) : expr_int(x->m, chunk))
-                 : NULL;
+        if (!a) return NULL;
+        b = program_folds_states(&x->c->program) ? expr_size(x->m, x->stream) : expr_int(x->m, chunk);
+        return or_of_0(x, a, above_0(x, a), b, expr_pow(x->m, above_0(x, a), b));
     case NODE_SUM:
         a = separate_kept(x, n->a, f, chunk, state);
+        if (!n->b) return a;
         b = separate_kept(x, n->b, expr_sub(x->m, f, expr_int(x->m, n->a->features)), chunk, state);
         if (!a && !b) return NULL;
         return expr_select(x->m, expr_lt(x->m, f, expr_int(x->m, n->a->features)), a ? a : one, b ? b : one);
@@ -535,6 +608,12 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
                           state);
         break;
     }
+    case NODE_POWER:
+        for (int k = 0; k < n->power->degree; k++) {
+            b = separate_kept(x, n->a, separate_power_index(x, n, k, f), chunk, state);
+            a = a && b ? expr_mul(x->m, a, b) : a ? a : b;
+        }
+        return a;
     }
     return a && b ? expr_mul(x->m, a, b) : a ? a : b;
 }
@@ -569,6 +648,7 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
     struct value *v = &x->made[side];
     v->expr = feature(x, n, side, expr_index(x->m, axis));
     if (!v->expr) return -1;
+    if (side == KEY) v->expr = separate_if_shown(x, v->expr);
     if (side == KEY && x->id[KEY]) v->expr = separate_of_last_id(x, v->expr, chunk);
     for (int a = 0; a < x->m->axes; a++) /* also if no feature changes along it */
         if (is_outer(x, side, a)) v->axes[v->rank++] = a;

@@ -64,15 +64,16 @@ struct plan {
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
-/* Keys with another id have features of 0, but the other factor of a product may be infinite. Makes and returns a
-   copy of `other` that is 0 for these keys. */
-static int of_last_id_too(struct separation *x, const struct ref *other, int64_t chunk)
+/* Keys with another id, and hidden keys, have features of 0, but the other factor of a product may be infinite. Makes
+   and returns a copy of `other` that is 0 for these keys. */
+static int of_shown_too(struct separation *x, const struct ref *other, int64_t chunk)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
     own.operand[own.operands++] = *other;
-    own.expr = separate_of_last_id(x, expr_operand(x->m, 0), chunk);
+    own.expr = separate_if_shown(x, expr_operand(x->m, 0));
+    if (x->id[KEY]) own.expr = separate_of_last_id(x, own.expr, chunk);
     for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
-    own.axes[own.rank++] = x->chunk_axis;
+    if (x->id[KEY]) own.axes[own.rank++] = x->chunk_axis;
     graph_insert(x->g, x->weight, own);
     return x->weight++;
 }
@@ -102,8 +103,9 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     state.fold = other ? FOLD_SET : FOLD_SUM;
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
     if (other)
-        state.operand[state.operands++] = x->id[KEY] ? graph_ref(x->g, of_last_id_too(x, other, plan->chunk), NULL)
-                                                     : *other;
+        state.operand[state.operands++] = x->id[KEY] || x->shown
+                                              ? graph_ref(x->g, of_shown_too(x, other, plan->chunk), NULL)
+                                              : *other;
     if (chunk_axis >= 0) {
         const struct expr *begin = expr_mul(x->m, expr_index(x->m, chunk_axis), expr_int(x->m, plan->chunk));
         state.where = expr_lt(x->m, expr_index(x->m, x->stream), begin);
@@ -190,8 +192,8 @@ static const char *lost_keys(const struct separation *x, const struct expr *regi
 /* Sets the plan's members for the region `where`. Returns false after separate_none if no state can cover it. */
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
-    x->id[QUERY] = x->id[KEY] = NULL;
-    plan->region = where ? separate_without_ids(x, where) : NULL;
+    x->id[QUERY] = x->id[KEY] = x->shown = NULL;
+    plan->region = separate_without_hidden(x, where ? separate_without_ids(x, where) : NULL);
     struct blocks blocks;
     if (separate_window_of_blocks(x, plan->region, &blocks)) {
         if (x->id[KEY]) return separate_none(x, "no state can be carried for 'block_window' with integer ids") != NULL;
@@ -214,6 +216,7 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
                                     "carried for these") != NULL;
         plan->region = expr_and(x->m, plan->region, expr_eq(x->m, x->id[QUERY], x->id[KEY]));
     }
+    if (x->shown && plan->last) plan->region = plan->region ? expr_and(x->m, plan->region, x->shown) : x->shown;
     return true;
 }
 
@@ -232,7 +235,7 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
    exponential. Otherwise returns false after separate_none. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
-    if (x->id[KEY] || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
+    if (x->id[KEY] || x->shown || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
         return separate_none(x, only_causal) != NULL;
     return !separate_grows(x, plan->features) ||
            separate_none(x, "a linear form of 'delta' with exponential features is not compiled yet") != NULL;
@@ -241,7 +244,7 @@ static bool can_correct(struct separation *x, const struct plan *plan)
 /* Fills in the plan. Returns false, with x->c->reason, if features cannot replace the weight. */
 static bool make_plan(struct separation *x, struct plan *plan)
 {
-    const struct expr *where = NULL, *far = x->value->expr;
+    const struct expr *where = NULL, *const whole = x->value->expr;
     *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1};
     x->exponentials = false;
     if (!find_sums(x, plan, &where) || !plan->users) return false;
@@ -249,12 +252,13 @@ static bool make_plan(struct separation *x, struct plan *plan)
     const bool carried = find_region(x, where, plan);
     if (!carried) { /* go on with the region of 'causal', so that all reasons are reported */
         *plan = (struct plan){.chunk = x->c->spec->block, .ahead = -1, .last = separate_query_position(x)};
-        x->id[QUERY] = x->id[KEY] = NULL;
+        x->id[QUERY] = x->id[KEY] = x->shown = NULL;
     }
     x->last = plan->last;
     x->decays = 0;
     x->sums = false;
-    plan->near = far;
+    plan->near = whole;
+    const struct expr *far = separate_for_earlier(x, whole);
     /* The weight is "same chunk ? near : far", as for 'local: exact'. */
     if (plan->last && plan->chunk && far->op == EXPR_SELECT) {
         const struct expr *const own = separate_query_position(x);
@@ -263,7 +267,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
                               separate_not_ahead(x, plan->last,
                                                  own); /* the query's block is the query's chunk, or a later block */
         if (in_chunk || in_block) {
-            if (plan->ahead < 0 && in_chunk) plan->near = far->arg[1];
+            if (plan->ahead < 0 && in_chunk && whole->arg[0] == far->arg[0]) plan->near = whole->arg[1];
             far = far->arg[2];
         } else if (!carried)
             return false;
@@ -272,7 +276,6 @@ static bool make_plan(struct separation *x, struct plan *plan)
                        x, "the block with a different weight (as in 'local: exact') must be the query's chunk, but "
                           "under this mask it is not") != NULL;
     }
-    if (!expr_has(far, EXPR_OPERAND)) return separate_none(x, "its weight depends only on positions") != NULL;
     plan->features = separate_find(x, far);
     if (plan->features && plan->features->features > MAX_FEATURES) return separate_too_many(x) != NULL;
     if (!carried) return false;
@@ -282,8 +285,14 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && plan->reach && (x->decays || x->sums))
         return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
-    if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
-        return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
+    if (plan->features && (x->id[KEY] || x->shown) && separate_grows(x, plan->features))
+        return separate_none(x, x->id[KEY] ? "exponential features with ids are not compiled yet"
+                                           : "exponential features with a mask that hides keys from all queries are "
+                                             "not compiled yet") != NULL;
+    if (plan->features && plan->features->kind == NODE_FACTOR && !plan->last && x->c->spec->emit & EMIT_BACKWARD &&
+        x->c->spec->algorithm == ALGORITHM_AUTO && separate_grows(x, plan->features))
+        return separate_none(x, "gradients of its linear form overflow if an exponent is large; if none is, force it "
+                                "with 'algorithm: linear'") != NULL;
     for (int k = 0; k < x->decays && plan->features; k++)
         plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     const int chunks = module_find_axis(x->m, CHUNK);
@@ -304,7 +313,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
                                                          : chunk_length(features, columns, pair + 2 * columns));
         x->c->separated.chunk_is_free = true;
     }
-    return plan->features && plan->features->kind != NODE_FACTOR;
+    return plan->features != NULL;
 }
 
 /* Inserts the prefix sums at the ends of chunks, before all weights. They have no gradients, because chunk ends do

@@ -14,17 +14,19 @@
 /* - MAX_FEATURES: the maximum number of features of a weight
    - MAX_CHOSEN: the maximum number without 'algorithm: linear'
    - MAX_DECAYS: the maximum number of exponentials of a weight that decay with distance
+   - MAX_POWER: the maximum degree of a POWER
    - MAX_RECENT: the maximum number of blocks that a query sees before its own block */
-enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT = 256 };
+enum { MAX_FEATURES = 1 << 14, MAX_CHOSEN = 1 << 12, MAX_DECAYS = 8, MAX_RECENT = 256, MAX_POWER = 8 };
 
 /* A weight is a tree of nodes:
    - LEAF: an inner product of a query's and a key's vector
-   - SUM: a + b
+   - SUM: a + b, or with a condition on one side, condition ? a : b, where b is NULL for 0
    - PRODUCT: a * b
    - SQUARE: a * a
+   - POWER: a^degree, with degree > 2
    - FACTOR: a factor of the query times a factor of the key
    - DECAY: base^(distance), or base^(query's prefix sum - key's prefix sum) */
-enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_FACTOR, NODE_DECAY };
+enum node_kind { NODE_LEAF, NODE_SUM, NODE_PRODUCT, NODE_SQUARE, NODE_POWER, NODE_FACTOR, NODE_DECAY };
 enum side { QUERY, KEY };
 
 struct node {
@@ -33,9 +35,10 @@ struct node {
     const struct node *a, *b;
     struct ref leaf[2]; /* LEAF: the vector of each side */
     int axis;           /* LEAF: the axis that is summed over */
-    /* FACTOR: the factors of both sides, as expressions over the weight's operands */
+    /* FACTOR: the factors of both sides, as expressions over the weight's operands. SUM: factor[side] is the
+       condition of that side, or NULL. */
     const struct expr *factor[2];
-    const struct expr *base; /* DECAY: the base, with 0 < base <= 1 */
+    const struct expr *base; /* DECAY: the base, with 0 <= base <= 1 */
     /* DECAY by prefix sums: side[] and low[] are the two parts of each side's sum. `axis`: the axis of elements
        that have separate sums, or -1. If a LEAF has such a decay, the elements of its vectors are factors over the
        operands of `terms`. */
@@ -45,6 +48,14 @@ struct node {
     } *sums;
     const struct node *decay;
     const struct value *terms;
+    /* POWER: the lists of offsets of the factors but the first, for each class. Classes up to end[k] occur times[k]
+       times. */
+    const struct power {
+        int degree, kinds;
+        const char *list[MAX_POWER];
+        int64_t *end;
+        double *times;
+    } *power;
 };
 
 /* The state while one weight is replaced. */
@@ -67,6 +78,7 @@ struct separation {
     struct value made[2];     /* the maps of both sides' features, while they are built */
     int chunk_axis;           /* the axis of chunks. -1: all queries read one state */
     const struct expr *id[2]; /* the id of each side, if a query sees only keys with its id. Otherwise NULL */
+    const struct expr *shown; /* the condition on a key without which no query sees it, or NULL */
     /* - before: whether the query's chunk is chunk 0
        - end[QUERY]: the last key before the query's chunk
        - end[KEY]: the last key before a state's chunk */
@@ -86,6 +98,15 @@ const struct node *separate_none(struct separation *x, const char *why);
 const struct node *separate_too_many(struct separation *x);
 /* Returns the tree of e, over the weight's operands. Returns NULL after separate_none if it has no finite features. */
 const struct node *separate_find(struct separation *x, const struct expr *e);
+/* Returns the tree of a * b. */
+const struct node *separate_product(struct separation *x, const struct node *a, const struct node *b);
+/* separate_has_power: whether product e has a factor that depends on query and key, with an exponent from 3 to
+   MAX_POWER. Then separate_powers does for e what separate_find does. */
+bool separate_has_power(const struct separation *x, const struct expr *e);
+const struct node *separate_powers(struct separation *x, const struct expr *e);
+/* Return the feature of n->a that is factor k of feature f of a POWER, and how often the power has this feature. */
+const struct expr *separate_power_index(const struct separation *x, const struct node *n, int k, const struct expr *f);
+const struct expr *separate_power_times(const struct separation *x, const struct node *n, const struct expr *f);
 /* Whether a key's feature has an exponential factor, so that sums must be relative to a maximum. */
 bool separate_grows(const struct separation *x, const struct node *n);
 /* Returns the factor of row f of a state from one chunk to the next, such as base^chunk. Returns NULL if there is
@@ -108,6 +129,14 @@ int separate_feature_map(struct separation *x, const struct node *n, enum side s
 const struct expr *separate_without_ids(struct separation *x, const struct expr *where);
 /* Whether position `last` is known never to be after `query`. */
 bool separate_not_ahead(const struct separation *x, const struct expr *last, const struct expr *query);
+
+/* Removes conditions on the key alone from `where`, and adds them to x->shown. Conditions that end the keys of all
+   queries stay. Returns the remaining region, or NULL. */
+const struct expr *separate_without_hidden(struct separation *x, const struct expr *where);
+/* Returns e for keys that are shown, otherwise 0. */
+const struct expr *separate_if_shown(const struct separation *x, const struct expr *e);
+/* Returns e for keys before the query's chunk: comparisons like "j < i" are known for these. */
+const struct expr *separate_for_earlier(struct separation *x, const struct expr *e);
 
 /* A region of blocks of `length` keys. A query in block c sees keys from block c - reach on. It sees keys up to its
    own position if `causal`, otherwise up to the end of block c + ahead. */
