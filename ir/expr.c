@@ -576,7 +576,7 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
 
 bool expr_integer_only(enum expr_op op, int argument)
 {
-    return expr_is_looked_up(op) || op == EXPR_START || op == EXPR_RANGE || op == EXPR_MOD || op == EXPR_FLOORMOD ||
-           expr_is_of_bits(op) || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
+    return expr_is_looked_up(op) || op == EXPR_LISTED || op == EXPR_START || op == EXPR_RANGE || op == EXPR_MOD ||
+           op == EXPR_FLOORMOD || expr_is_of_bits(op) || op == EXPR_AND || op == EXPR_OR || op == EXPR_NOT ||
            (op == EXPR_SELECT && argument == 0);
 }

@@ -227,10 +227,10 @@ static void explain_algorithm(const struct unit *p)
         return;
     }
     long long columns = (long long)p->spec->value_dim + 1, element = dtype_bytes(dtype_of_sums(p->spec->dtype));
-    printf("  linear: the weight is an inner product of %lld features; a state of %lld x %lld numbers, %lld bytes, is "
+    printf("  linear: the weight is an inner product of %lld feature%s; a state of %lld x %lld numbers, %lld bytes, is "
            "their sum over keys\n",
-           (long long)linear->separated.features, (long long)linear->separated.features, columns,
-           (long long)linear->separated.features * columns * element);
+           (long long)linear->separated.features, linear->separated.features == 1 ? "" : "s",
+           (long long)linear->separated.features, columns, (long long)linear->separated.features * columns * element);
     explain_powers(p, linear);
     explain_states(linear);
     struct counts counts;

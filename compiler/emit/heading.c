@@ -141,12 +141,13 @@ static void algorithm(const struct emitted_file *e, struct text *out)
                  MANY_HEADS);
     while (linear < e->compilations && !c[linear]->separated.features) linear++;
     if (linear < e->compilations)
-        text_add(out,
-                 "   Linear%s: the weight is an inner product of %lld features. The state is a sum over keys of %lld x "
-                 "%lld numbers.\n",
-                 from ? arena_printf(arena, " from %lld keys on", (long long)from) : "",
-                 (long long)c[linear]->separated.features, (long long)c[linear]->separated.features,
-                 (long long)spec->value_dim + 1);
+        text_add(
+            out,
+            "   Linear%s: the weight is an inner product of %lld feature%s. The state is a sum over keys of %lld x "
+            "%lld numbers.\n",
+            from ? arena_printf(arena, " from %lld keys on", (long long)from) : "",
+            (long long)c[linear]->separated.features, c[linear]->separated.features == 1 ? "" : "s",
+            (long long)c[linear]->separated.features, (long long)spec->value_dim + 1);
     for (int k = 0; k < e->compilations; k++) {
         if (!program_is_forward(&c[k]->program)) continue;
         text_add(out, "     %-10s %-9s%s%s tiles of %s; %lld bytes of workspace per thread", c[k]->target->name,

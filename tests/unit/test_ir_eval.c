@@ -363,6 +363,26 @@ static void operations_on_bits(void)
     arena_free(arena);
 }
 
+/* A list has a digit for each number. Its numbers fold. Beyond its ends are zeros. */
+static void lists_have_numbers(void)
+{
+    struct arena *arena = arena_new();
+    struct module *m = module_new(arena, "x", DTYPE_F32);
+    module_axis(m, "f", SIZE_CONSTANT, 4);
+    const struct expr *const e = expr_id(m, EXPR_LISTED, "_0aZ", expr_index(m, 0), NULL, NULL);
+    static const int64_t numbers[] = {0, 0, 10, 61, 0};
+    for (int64_t at = -1; at < 4; at++) {
+        const struct environment env = {.index = &at};
+        CU_ASSERT_EQUAL(expr_eval_int(e, &env), numbers[at + 1]);
+        CU_ASSERT_PTR_EQUAL(expr_replace(m, e, expr_index(m, 0), expr_int(m, at)), expr_int(m, numbers[at + 1]));
+    }
+    for (int n = 0; n < LISTED_NUMBERS; n++) {
+        const char list[] = {LIST_START, expr_digit(n), 0};
+        CU_ASSERT_EQUAL(listed_number(list, 0), n);
+    }
+    arena_free(arena);
+}
+
 /* Tests a system of three equations, in the graph and in the loops. It is solved forward, and backward from the
  * last equation. A region may leave out one term. */
 static void triangular_systems_are_solved(void)
@@ -508,6 +528,7 @@ int main(void)
         {"products have regions", products_have_regions},
         {"extremes keep NaN", extremes_keep_nan},
         {"operations on bits", operations_on_bits},
+        {"lists have numbers", lists_have_numbers},
         {"triangular systems are solved", triangular_systems_are_solved},
         {"random numbers", random_numbers},
         {"tiling bugs are found", tiling_bugs_are_found},

@@ -285,6 +285,8 @@ static void loops_errors_have_positions(void)
          "test:3:13: error: argument 2 of drawn must not be real"},
         {"loops x f32\naxis i n_q\nif id(i, i) {\n", "test:3:11: error: id takes 2 arguments"},
         {"loops x f32\naxis i n_q\nif id(doc, i, 0.5) {\n", "test:3:15: error: argument 2 of id must not be real"},
+        {"loops x f32\naxis i n_q\nif lt(listed(_012, 0.5), 1) {\n",
+         "test:3:20: error: argument 1 of listed must not be real"},
         {"loops x f32\naxis i n_q\nif min_id(doc, i, i) {\n", "test:3:20: error: min_id takes 3 arguments"},
         {"loops x f32\naxis i n_q\narray t tile f32 [i:4]\nmap [i] { min %t = 1.0 }\n",
          "test:4:11: error: expected set, sum or max"},

@@ -361,6 +361,30 @@ def delta(rng, spec):
     spec['delta'] = {'rate': rate.replace('{a}', element)}
 
 
+# Weights of the key alone, choices, waves and powers. Each is (weight, {array that it reads: (shape, type)}). {w} is a
+# weight that is not negative.
+FORMS = [('1', {}), ('exp(key[b][j])', {'key': (['B', 'Nk'], 'real')}), ('exp(key[h][j] / 2) * {w}', {'key': (['H', 'Nk'], 'real')}),
+         ('{w} * pow(clamp(base[h], 0, 1), i - j)', {'base': (['H'], 'real')}), ('{w} * pow(fmax(fmin(base, 1), 0), i - j)', {'base': ([], 'real')}),
+         ('kept[b][j] ? {w} : 0', {'kept': (['B', 'Nk'], 'bool')}), ('kept[h][j] * {w}', {'kept': (['H', 'Nk'], 'bool')}),
+         ('i % 2 == 0 ? {w} : 2', {}), ('j % 3 != 1 ? {w} : (1 + h) * {w}', {}), ('kept[b][row] ? {w} : 0.5', {'kept': (['B', 'Nq'], 'bool')}),
+         ('j < i ? {w} : exp(own[h])', {'own': (['H'], 'real')}), ('i == j ? 2 : i - j > 0 ? {w} : 1', {}), ('i != j ? {w} : 0.25', {}),
+         ('{w} * (1.2 + cos(turn[h] * (i - j))) * pow(0.9, i - j)', {'turn': (['H'], 'real')}),
+         ('(2 + tanh(s)) * 0 + 3 + pow(0.8, i - j) * sin(0.3 * (i - j))', {}), ('{w} * (4 + pow(0.1 * s, 3))', {}), ('(1 + 0.1 * s) * (1 + 0.1 * s) * (1 + 0.1 * s) * (1 + 0.1 * s)', {})]
+
+
+def forms(spec):
+    """Gives some custom weights another form. The random numbers depend only on the spec, as in decay()."""
+    rng, emit = random.Random('forms %s' % spec), spec.get('emit', [])
+    if 'custom' not in str(spec['similarity']) or {'project', 'delta', 'decay', 'sums'} & set(spec) or rng.random() > 0.4: return
+    text, arrays = rng.choice([x for x in FORMS if 'decode' not in emit or not re.search(r'row|\[h\]\[j\]', x[0])])
+    spec['similarity'] = {'custom': {'weight': text.format(w=rng.choice(['s * s', '(1 + s * s)', 'fabs(s)', '1']))}}
+    new = {name: {'shape': shape, 'type': kind} for name, (shape, kind) in arrays.items()}
+    spec['arrays'] = {name: x for name, x in (spec.get('arrays', {}) | new).items() if name in new or name in str(spec.get('mask'))}
+    if not spec['arrays']: del spec['arrays']
+    if rng.random() < 0.8: spec['mask'] = 'causal'
+    elif 'mask' in spec and spec['mask'] != 'causal': spec['mask'] = {'all': ['causal', spec['mask']]}
+
+
 def rows_of_delta(spec):
     """Lets some delta rules erase or write other rows than the keys. The random numbers depend only on the spec, as in
     decay()."""
@@ -500,6 +524,7 @@ def draw_spec(rng, numbers):
         starts = sorted(rng.sample(range(2, 100), rng.randrange(1, 3)))
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     slopes(spec)
+    forms(spec)
     if numbers: limits(spec), decay(spec)
     rows_of_delta(spec)
     own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
