@@ -86,17 +86,14 @@ static void add_heading(struct text *out, const char *line, size_t length, bool 
     text_add(out, "\"\n");
 }
 
-const struct manual_map manual_maps[MANUAL_MAPS] = {
-    {"shape", GROUP_SHAPE}, {"decay", GROUP_DECAY}, {"scores", GROUP_SCORE}, {"sums", GROUP_SUM}};
-
-void manual_functions(struct text *markdown)
+static void functions(struct text *markdown)
 {
     text_add(markdown, "`");
     expression_list_functions(markdown, " ");
     text_add(markdown, "`.\n");
 }
 
-void manual_names(struct text *markdown)
+static void names(struct text *markdown)
 {
     static const struct {
         enum expression_place place;
@@ -126,6 +123,50 @@ void manual_names(struct text *markdown)
     }
 }
 
+void manual_default(const struct key_row *row, const char *before, struct text *markdown)
+{
+    const char *const text = row->otherwise;
+    if (!text || !*text)
+        text_add(markdown, text ? "optional" : "required");
+    else if (*text == '(')
+        text_add(markdown, "%s%.*s", before, (int)strlen(text) - 2, text + 1);
+    else
+        text_add(markdown, "%s`%s`", before, text);
+}
+
+static void keys_of_map(enum group group, struct text *markdown)
+{
+    for (int k = 0; k < key_row_count; k++) {
+        if (key_rows[k].group != group) continue;
+        text_add(markdown, "- `%s` (", key_rows[k].key);
+        spec_row_domain(&key_rows[k], markdown);
+        text_add(markdown, "; ");
+        manual_default(&key_rows[k], "default ", markdown);
+        text_add(markdown, "): %s.\n", key_rows[k].says);
+    }
+}
+
+bool manual_mark(const char *line, struct text *markdown)
+{
+    if (strncmp(line, MANUAL_FUNCTIONS, strlen(MANUAL_FUNCTIONS)) == 0) {
+        functions(markdown);
+        return true;
+    }
+    if (strncmp(line, MANUAL_NAMES, strlen(MANUAL_NAMES)) == 0) {
+        names(markdown);
+        return true;
+    }
+    for (int k = 0; strncmp(line, MANUAL_MAP, strlen(MANUAL_MAP)) == 0 && k < key_row_count; k++) {
+        const size_t length = strlen(key_rows[k].key);
+        const char *const key = line + strlen(MANUAL_MAP);
+        if (key_rows[k].group != GROUP_SPEC || strncmp(key, key_rows[k].key, length) != 0 || key[length] != ' ')
+            continue;
+        keys_of_map((enum group)key_rows[k].of, markdown);
+        return true;
+    }
+    return false;
+}
+
 void manual_markdown(struct text *out, const char *markdown, bool sections)
 {
     bool code = false; /* the line is inside a block of code */
@@ -135,16 +176,13 @@ void manual_markdown(struct text *out, const char *markdown, bool sections)
     const char *first = sections ? strstr(markdown, "\n## ") + 1 : markdown;
     for (const char *line = first; *line;) {
         const size_t length = strcspn(line, "\n");
-        if (strncmp(line, MANUAL_FUNCTIONS, strlen(MANUAL_FUNCTIONS)) == 0) {
-            struct text functions = {0};
-            manual_functions(&functions);
-            add_line(out, functions.data, functions.length - 1, &bold);
-            text_free(&functions);
-        } else if (strncmp(line, MANUAL_NAMES, strlen(MANUAL_NAMES)) == 0) {
-            struct text names = {0};
-            manual_names(&names);
-            manual_markdown(out, names.data, false);
-            text_free(&names);
+        struct text made = {0};
+        if (manual_mark(line, &made)) {
+            if (*made.data == '-')
+                manual_markdown(out, made.data, false);
+            else
+                add_line(out, made.data, made.length - 1, &bold);
+            text_free(&made);
         } else if (strncmp(line, "<!--", 4) == 0) {
             break;
         } else if (strncmp(line, "```", 3) == 0) {

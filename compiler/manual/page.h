@@ -14,7 +14,7 @@ void manual_text(struct text *out, const char *s);
 void manual_code(struct text *out, const char *line, size_t length);
 void manual_head(struct text *out, const char *name, const char *section, const char *says);
 
-/* Appends a Markdown file up to the first HTML comment other than MANUAL_FUNCTIONS and MANUAL_NAMES.
+/* Appends a Markdown file up to the first HTML comment that manual_mark does not know.
    - If `sections`, headings of level 2 begin sections of the page. Text before the first of these headings is
      omitted.
    - Otherwise, the whole text is part of one section. */
@@ -25,14 +25,10 @@ extern const char manual_commands[], manual_runtime[], manual_language[];
 #define MANUAL_KEYS "<!-- keys -->"           /* in spec.md: replaced by the tables of keys */
 #define MANUAL_FUNCTIONS "<!-- functions -->" /* in spec.md: replaced by the functions that expressions may call */
 #define MANUAL_NAMES "<!-- names -->"         /* in spec.md: replaced by the names that expressions may use */
-/* The maps of a spec with a separate section each. */
-extern const struct manual_map {
-    const char *heading;
-    enum group group;
-} manual_maps[];
-enum { MANUAL_MAPS = 4 };
-/* manual_functions appends a line of Markdown that lists the functions. manual_names appends a list of the names. */
-void manual_functions(struct text *markdown);
-void manual_names(struct text *markdown);
+#define MANUAL_MAP "<!-- map "                /* in spec.md: followed by a key, whose map's keys replace the line */
+/* If the line is one of the last three marks, appends what replaces it, as Markdown, and returns true. */
+bool manual_mark(const char *line, struct text *markdown);
+/* Appends the default of a key, with `before` before it, or that the key is required or optional. */
+void manual_default(const struct key_row *row, const char *before, struct text *markdown);
 
 #endif

@@ -15,19 +15,6 @@ static void add_cell(struct text *out, const char *s)
     }
 }
 
-static void add_otherwise(struct text *out, const struct key_row *row)
-{
-    const char *text = row->otherwise;
-    if (!text)
-        text_add(out, "required");
-    else if (!*text)
-        text_add(out, "optional");
-    else if (*text == '(')
-        text_add(out, "%.*s", (int)strlen(text) - 2, text + 1);
-    else
-        text_add(out, "`%s`", text);
-}
-
 /* Adds the options of a word, such as "`degree` (an even integer from 2 to 64; required): p". */
 static void add_options(struct text *out, const struct option_row *option)
 {
@@ -41,8 +28,8 @@ static void add_options(struct text *out, const struct option_row *option)
         if (option->payload == PAYLOAD_OPTIONS) text_add(out, "`%s` (", row->key);
         spec_row_domain(row, out);
         if (option->payload == PAYLOAD_OPTIONS) {
-            text_add(out, row->otherwise && *row->otherwise ? "; default " : "; ");
-            add_otherwise(out, row);
+            text_add(out, "; ");
+            manual_default(row, "default ", out);
             text_add(out, "): ");
             add_cell(out, row->says);
         }
@@ -58,7 +45,7 @@ static void add_keys(struct text *out, enum group group)
         text_add(out, "| `%s` | ", row->key);
         spec_row_domain(row, out);
         text_add(out, " | ");
-        add_otherwise(out, row);
+        manual_default(row, "", out);
         text_add(out, " | ");
         add_cell(out, row->says);
         text_add(out, " |\n");
@@ -110,10 +97,8 @@ static void add_tables(struct text *out)
 {
     text_add(out, "## Keys\n");
     add_keys(out, GROUP_SPEC);
-    for (int k = 0; k < MANUAL_MAPS; k++) {
-        text_add(out, "\n### `%s`\n", manual_maps[k].heading);
-        add_keys(out, manual_maps[k].group);
-    }
+    text_add(out, "\n### `shape`\n");
+    add_keys(out, GROUP_SHAPE);
     text_add(out, "\n## Choices\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
 }
@@ -131,11 +116,7 @@ void spec_reference(struct text *out)
             add_tables(out);
         else if (begins(line, "<!-- variants -->"))
             add_variants(out);
-        else if (begins(line, MANUAL_FUNCTIONS))
-            manual_functions(out);
-        else if (begins(line, MANUAL_NAMES))
-            manual_names(out);
-        else
+        else if (!manual_mark(line, out))
             text_append(out, line, length);
         line += length;
     }

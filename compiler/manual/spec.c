@@ -11,16 +11,11 @@ static void add_row(struct text *out, const struct key_row *row)
     text_add(out, ".TP\n.BR \"%s\" \" (", row->key);
     spec_row_domain(row, &domain);
     manual_text(out, domain.length ? domain.data : "");
-    const char *otherwise = row->otherwise;
-    if (!otherwise) {
-        text_add(out, "; required");
-    } else if (*otherwise) {
-        text_add(out, "; default ");
-        struct text value = {0};
-        text_append(&value, otherwise + (*otherwise == '('), strlen(otherwise) - 2 * (size_t)(*otherwise == '('));
-        manual_text(out, value.data);
-        text_free(&value);
-    }
+    struct text value = {0};
+    manual_default(row, "default ", &value);
+    text_add(out, "; ");
+    manual_text(out, value.data);
+    text_free(&value);
     text_add(out, ")\"\n");
     manual_text(out, row->says);
     text_add(out, ".\n");
@@ -60,10 +55,8 @@ void manual_spec(struct text *out)
     manual_markdown(out, manual_language, false);
     text_add(out, ".SH KEYS\n");
     add_group(out, GROUP_SPEC);
-    for (int k = 0; k < MANUAL_MAPS; k++) {
-        text_add(out, ".SS %s\n", manual_maps[k].heading);
-        add_group(out, manual_maps[k].group);
-    }
+    text_add(out, ".SS shape\n");
+    add_group(out, GROUP_SHAPE);
     text_add(out, ".SH CHOICES\n");
     for (int c = 0; c < CHOICES; c++) add_choice(out, (enum choice)c);
     manual_markdown(out, strstr(manual_language, MANUAL_KEYS) + strlen(MANUAL_KEYS), true);

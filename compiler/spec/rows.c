@@ -132,7 +132,7 @@ void spec_row_domain(const struct key_row *row, struct text *out)
         break;
     }
     case ROW_ROWS: text_add(out, "a list of arrays"); break;
-    case ROW_ROW: text_add(out, "%s or an array", row->otherwise); break;
+    case ROW_ROW: text_add(out, "%s%san array", row->otherwise, *row->otherwise ? " or " : ""); break;
     case ROW_VALUES: text_add(out, "v, an array, or 1"); break;
     case ROW_EXTENTS: text_add(out, "a list of integers and of B, H, G, Nq, Nk, D, E"); break;
     }

@@ -34,6 +34,19 @@ static bool demands(const struct expr *e, const struct expr *condition)
     return e == condition || (e->op == EXPR_AND && (demands(e->arg[0], condition) || demands(e->arg[1], condition)));
 }
 
+/* Returns the bound that j <= max and j <= other demand, or NULL if neither is known to be the smaller one. */
+static const struct expr *smaller(const struct expr *max, const struct expr *other)
+{
+    const struct expr *const of[] = {max, other}, *base[2];
+    int64_t more[2];
+    for (int k = 0; k < 2; k++) {
+        const bool sum = of[k]->op == EXPR_ADD && of[k]->arg[1]->op == EXPR_INT;
+        base[k] = sum ? of[k]->arg[0] : of[k];
+        more[k] = sum ? of[k]->arg[1]->integer : 0;
+    }
+    return base[0] != base[1] ? NULL : more[0] < more[1] ? max : other;
+}
+
 /* Returns a && b, without alternatives of b that a excludes, and the lower bound of j first. NULL stands for true. */
 static const struct expr *both(struct builder *x, const struct expr *a, const struct expr *b)
 {
@@ -41,6 +54,10 @@ static const struct expr *both(struct builder *x, const struct expr *a, const st
     for (int k = 0; k < 2 && b->op == EXPR_OR; k++)
         if (demands(a, negated(x, b->arg[k]))) b = b->arg[1 - k];
     const struct expr *const j = build_index_of(x, x->j);
+    if (a->op == EXPR_LE && b->op == EXPR_LE && a->arg[0] == j && b->arg[0] == j) {
+        const struct expr *const max = smaller(a->arg[1], b->arg[1]);
+        if (max) return max == a->arg[1] ? a : b;
+    }
     const bool upper_first = a->op == EXPR_LE && b->op == EXPR_LE && a->arg[0] == j && b->arg[1] == j;
     return upper_first ? build_op2(x, EXPR_AND, b, a) : build_op2(x, EXPR_AND, a, b);
 }

@@ -54,6 +54,45 @@ def they_are_files_like_others(place):
         check(text == place.read('out/soft.' + what), '%s depends on the folder' % what)
 
 
+# ---------------------------------------------------------------- words and expressions
+
+SAME = [
+    ('similarity: {softmax: {cap: 30}}', 'similarity: {softmax: {modify: "30 * tanh(s / 30)"}}'),
+    ('similarity: {softmax: {bias: dense}}',
+     'similarity: {softmax: {modify: "s + bias[h][row][j]"}}\narrays: {bias: {shape: [H, Nq, Nk], learned: true}}'),
+    ('similarity: softmax', 'similarity: {softmax: {scale: 1, modify: "s / 4"}}'),
+    ('similarity: softmax', 'similarity: {custom: {weight: "exp(s / 4)"}}'),
+    ('similarity: {polynomial: {degree: 4, alpha: 1, beta: 2}}',
+     'similarity: {custom: {weight: "pow(s / 2 + 0.5, 4)"}}\nnormalize: {sum_plus: 1}'),
+    ('similarity: {polynomial_square: {degree: 2, coefficients: [1, 0.5, 2]}}',
+     'similarity: {custom: {weight: "pow((2 * s + 0.5) * s + 1.0, 2)"}}'),
+    ('similarity: {polynomial_square: {degree: 1, coefficients: param}}',
+     'similarity: {custom: {weight: "pow(coefficients[1] * s + coefficients[0], 2)"}}\n'
+     'arrays: {coefficients: {shape: [2], learned: true, init: exponential}}'),
+    ('similarity: {linear: {features: identity}}', 'similarity: {custom: {weight: "s"}}'),
+    ('similarity: softmax\nnormalize: {sum_plus: 2}', 'similarity: softmax\nnormalize: {sink: "log(2)"}'),
+    *[('similarity: %s\nmask: %s' % (similarity, word), 'similarity: %s\nmask: {expr: "%s"}' % (similarity, text))
+      for similarity in ('softmax', '{linear: {features: relu}}')
+      for word, text in [('causal', 'j <= i'), ('causal', 'i - j >= 0'), ('causal', '!(j > i)'),
+                         ('{prefix: {length: 32}}', 'j < 32'), ('{window: {left: 8, right: 8}}', 'fabs(i - j) <= 8'),
+                         ('{window: {left: 63}}', 'i - j >= 0 && i - j < 64'),
+                         ('{any: [causal, {prefix: {length: 32}}]}', 'j <= i || j < 32'),
+                         ('{all: [causal, {not: {window: {left: 63}}}]}', 'i - j >= 64'),
+                         ('{not: {any: [causal, {prefix: {length: 32}}]}}', 'j > i && j >= 32')]]]
+
+
+@case
+def two_ways_to_say_the_same(place):
+    """Words and the expressions that say the same give the same C."""
+    for word, other in SAME:
+        made = []
+        for spec in word, other:
+            place.write('same.yaml', spec + '\nshape: {head_dim: 16}\nemit: [forward, backward]\n')
+            place.attnc('same.yaml', '--target', 'generic', '--quiet')
+            made.append((place.read('same.c'), place.read('same.h')))
+        check(made[0] == made[1], '%s is not %s' % (word, other))
+
+
 # ---------------------------------------------------------------- dot, json
 
 @case
