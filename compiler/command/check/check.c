@@ -40,14 +40,31 @@ static bool rounds(const struct loops *l, const struct stmt *s)
     return false;
 }
 
+/* Returns the graph of an output whose terms do not cancel: its change if one sum that it reads changes by its size,
+   added over these sums. */
+static struct graph *without_cancelling(const struct graph *out)
+{
+    struct graph *const g = graph_copy(out);
+    struct value *const v = &g->value[g->output[0].value];
+    const struct expr *all = NULL;
+    for (int k = 0; k < v->operands; k++) {
+        const struct expr *const sum = expr_operand(g->module, k),
+                                 *const rate = expr_derivative(g->module, v->expr, sum),
+                                 *const change = expr_abs(g->module, expr_mul(g->module, rate, sum));
+        if (g->value[v->operand[k].of].op != GRAPH_PARAM) all = all ? expr_add(g->module, all, change) : change;
+    }
+    if (all) v->expr = all;
+    return g;
+}
+
 /* Sets the tolerance of each row of the output. It is the sum of
-   - 2e-6 of the scale (the output with |v| instead of v);
+   - 2e-6 of the scale (the output of `scales` with |v| instead of v);
    - 4 times the row's largest change if every input but v moves by half an ulp and operations are rounded to f32;
    - for weights in bf16, 2^-8 of the scale, and in a linear form 2^-12 more;
    - the error by underflow.
    The first two are doubled for a linear form, and multiplied by 2^-29 for f64. */
-static const char *find_allowed(struct sample *s, const struct graph *g, bool linear, bool rounded,
-                                const struct problem_size *size, uint64_t *state, struct arena *arena)
+static const char *find_allowed(struct sample *s, const struct graph *g, const struct graph *scales, bool linear,
+                                bool rounded, const struct problem_size *size, uint64_t *state, struct arena *arena)
 {
     const struct wanted *const out = &s->output[0];
     const int64_t rows = out->elements / out->row;
@@ -74,7 +91,7 @@ static const char *find_allowed(struct sample *s, const struct graph *g, bool li
             }
         }
         const char *wrong = try ? graph_eval_noisy(g, size, in, s->tensors, &noise, moved)
-                                : graph_eval(g, size, in, s->tensors + within, moved);
+                                : graph_eval(scales, size, in, s->tensors + within, moved);
         if (wrong) return wrong;
         for (int64_t r = 0; r < rows; r++) {
             double *row = moved + r * out->row;
@@ -307,7 +324,8 @@ static enum status find_expected(const struct checking *c, const struct graph *g
                                                  : 1;
     }
     if (!wrong) wrong = find_allowed_further(s, g, c->linear, rounded, &c->size[n], noise, elements, p->arena);
-    if (!wrong) wrong = find_allowed(s, of_out, c->linear, rounded, &c->size[n], state, p->arena);
+    struct graph *const scales = p->spec->output ? without_cancelling(of_out) : of_out;
+    if (!wrong) wrong = find_allowed(s, of_out, scales, c->linear, rounded, &c->size[n], state, p->arena);
     /* In f64, the rounding errors of the interpreter are as large as those of the kernel. */
     if (!wrong && p->spec->dtype == DTYPE_F64) check_add_rounding(c, of_out, n, s->output[0].allowed);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
