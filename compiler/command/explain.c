@@ -395,8 +395,12 @@ static void explain_pairs(const struct unit *p)
 /* Prints whether the state stores keys before or after `prepare:`. */
 static void explain_kept_keys(const struct unit *p)
 {
-    if (p->kernel.of[STEP_PREPARE].count)
-        printf("  keys are prepared once, when they are appended, and stored prepared%s\n",
+    const struct versions *const prepare = &p->kernel.of[STEP_PREPARE];
+    if (prepare->count)
+        printf("  %s are prepared once, when they are appended, and stored prepared%s\n",
+               prepare->version[0].part                    ? "rows of arrays"
+               : prepare->version[prepare->count - 1].part ? "keys and rows of arrays"
+                                                           : "keys",
                p->spec->k_storage ? ", then rounded" : "");
     else if (spec_prepares_keys(p->spec))
         printf("  keys are stored as given, and prepared again for every token that attends to them%s\n",

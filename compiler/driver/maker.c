@@ -34,11 +34,6 @@ static bool dump(const struct compilation *c, const struct pass *pass, void *use
     return true;
 }
 
-bool stores_prepared_keys(const struct spec *spec)
-{
-    return spec_prepares_keys(spec) && dtype_of_sums(spec->dtype) == spec->dtype;
-}
-
 typedef struct graph *graph_builder(struct arena *arena, const struct spec *spec, enum counting counting,
                                     struct diagnostics *d);
 
@@ -68,8 +63,11 @@ struct compilation *unit_recompile(const struct unit *p, const struct compilatio
                               .source = p->graph,
                               .program = like->program};
     graph_builder *build = builder[c->program.kind];
-    if (build == build_graph_of_prepared && !stores_prepared_keys(p->spec)) build = build_graph_without_dropout;
-    c->graph = build(p->arena, p->spec, p->counting, c->diagnostics);
+    if (build == build_graph_of_prepared && !spec_stores_any_prepared(p->spec)) build = build_graph_without_dropout;
+    c->graph = c->program.rows
+                   ? build_graph_that_prepares_rows(p->arena, p->spec, p->counting,
+                                                    &p->spec->arrays.array[c->program.rows - 1], c->diagnostics)
+                   : build(p->arena, p->spec, p->counting, c->diagnostics);
     if (c->graph) take_outputs(c->graph, &c->program);
     return c;
 }
@@ -105,14 +103,21 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
     return maker_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
-void maker_each(struct maker *x, enum kernel_step step)
+void maker_each(struct maker *x, enum kernel_step step, int rows)
 {
     struct versions *const made = &x->p->kernel.of[step];
-    const struct program program = {.kind = step_table[step].kind};
+    const struct program program = {.kind = step_table[step].kind, .rows = rows};
     for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
         const struct compilation *const c = maker_compile(x, NULL, v->target, program, !made->count);
-        versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1});
+        versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1, .part = rows});
     }
+}
+
+void maker_prepare(struct maker *x)
+{
+    const struct user_arrays *const all = &x->p->spec->arrays;
+    for (int n = 0; n <= all->count; n++)
+        if (spec_stores_prepared(x->p->spec, n ? &all->array[n - 1] : NULL)) maker_each(x, STEP_PREPARE, n);
 }
 
 void maker_note_gradients(const struct maker *x)

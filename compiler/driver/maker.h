@@ -13,10 +13,6 @@ struct maker {
     bool good; /* false if a compilation has failed */
 };
 
-/* Returns whether a state stores prepared keys. Keys of 16 bits are not prepared before they are stored, because
-   rounding would change the result. */
-bool stores_prepared_keys(const struct spec *spec);
-
 /* Compiles a program. Sets x->good to false after an error. `shown` is true for a program that --dump-after shows. */
 struct compilation *maker_compile(struct maker *x, const struct schedule *schedule, const struct target *target,
                                   struct program program, bool shown);
@@ -26,16 +22,18 @@ struct compilation *maker_for_few(const struct maker *x, const struct target *ta
                                   bool shown);
 struct compilation *maker_few(const struct maker *x, const struct target *target, enum program_kind kind, bool shown);
 
-/* Compiles the program of a step for each target that has a version. */
-void maker_each(struct maker *x, enum kernel_step step);
+/* Compiles the program of a step for each target that has a version. `rows` is the member of struct program. */
+void maker_each(struct maker *x, enum kernel_step step, int rows);
 
 /* Compile other steps.
    - maker_backward: the parts that compute gradients (backward.c)
    - maker_extend: code that extends a state with sums, and adds states. If a target has no such state, there is none.
+   - maker_prepare: code that prepares keys, and the rows of each array that a state stores prepared (maker.c)
    - maker_attend: code that attends to the keys of a state, without dropout
    - maker_foldable: code for states that also have transitions, and code that adds them (extend.c) */
 void maker_backward(struct maker *x);
 void maker_extend(struct maker *x);
+void maker_prepare(struct maker *x);
 void maker_attend(struct maker *x);
 void maker_foldable(struct maker *x);
 /* Whether two states with sums can be added, if programs add them. (extend.c) */

@@ -112,7 +112,8 @@ static uint64_t fingerprint_of(const struct unit *p)
     text_free(&t);
     text_add(&t, "%s%d %lld\n", source, (int)p->spec->dtype, (long long)kernel->read_back);
     if (kernel->read_first) text_add(&t, "first %lld\n", (long long)kernel->read_first);
-    if (kernel->of[STEP_PREPARE].count) text_add(&t, "prepared\n");
+    for (int k = 0; k < kernel->of[STEP_PREPARE].count; k++)
+        text_add(&t, "prepared %d\n", kernel->of[STEP_PREPARE].version[k].part);
     if (kernel->of[STEP_APPEND].count) text_add(&t, "corrected\n");
     if (spec_has_storage(p->spec))
         text_add(&t, "%s %s\n", dtype_name(spec_type_of_keys(p->spec)), dtype_name(spec_type_of_values(p->spec)));

@@ -281,7 +281,7 @@ static bool has_step(const struct unit *p, enum kernel_step step)
     const bool learns = spec->emit & EMIT_BACKWARD, decodes = spec->emit & EMIT_DECODE,
                has_prefixes = has_prefix_sums(p->graph), solves = graph_find_solve(p->graph) >= 0,
                stores_sums = p->kernel.of[STEP_EXTEND].count, joins = states_join(p),
-               weighs = spec->emit & EMIT_WEIGHTS, prepares = stores_prepared_keys(spec), drops = spec->dropout > 0;
+               weighs = spec->emit & EMIT_WEIGHTS, prepares = spec_stores_any_prepared(spec), drops = spec->dropout > 0;
     const bool has[STEPS] = {
 #define STEP(step, name, kind, first, wanted) [STEP_##step] = wanted,
 #include "../schedule/program.def"
@@ -292,18 +292,16 @@ static bool has_step(const struct unit *p, enum kernel_step step)
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule)
 {
-    static void (*const make[STEPS])(struct maker *) = {[STEP_FORWARD] = make_forward,
-                                                        [STEP_BACKWARD] = maker_backward,
-                                                        [STEP_EXTEND] = maker_extend,
-                                                        [STEP_ATTEND] = maker_attend,
-                                                        [STEP_FOLDABLE] = maker_foldable};
+    static void (*const make[STEPS])(struct maker *) = {
+        [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward, [STEP_EXTEND] = maker_extend,
+        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,     [STEP_FOLDABLE] = maker_foldable};
     struct maker maker = {p, o, d, schedule, target, targets, true}, *x = &maker;
     for (int step = 0; step < STEPS && x->good; step++) {
         if (!has_step(p, (enum kernel_step)step)) continue;
         if (make[step])
             make[step](x);
         else
-            maker_each(x, (enum kernel_step)step);
+            maker_each(x, (enum kernel_step)step, 0);
     }
     if (x->good && p->spec->emit & EMIT_DECODE) maker_state(x);
     return x->good;

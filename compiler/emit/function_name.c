@@ -9,12 +9,15 @@ const char *emit_form(const struct compilation *c)
     const char *name = arena_printf(arena, "%s%s", c->program.linear ? "linear_" : "",
                                     c->program.of_terms ? "terms_" : ""),
                *const fixed = program_function(&c->program);
+    if (fixed && c->program.rows)
+        return arena_printf(arena, "%s_%s", fixed, emit_name(arena, c->spec->arrays.array[c->program.rows - 1].name));
     if (fixed) return fixed;
     if (program_adds_totals(&c->program)) return arena_printf(arena, "%stotals%d", name, c->program.group);
     bool sums = false, any = false;
     for (int o = 0; o < c->graph->outputs; o++) {
         const struct value *const v = &c->graph->value[c->graph->output[o].value];
-        const bool of_units = axes_have(c->graph->module, v->rank, v->axes, SIZE_UNITS); /* a sum for each slice of rows */
+        const bool of_units = axes_have(c->graph->module, v->rank, v->axes,
+                                        SIZE_UNITS); /* a sum for each slice of rows */
         sums |= of_units;
         if (of_units) continue;
         name = arena_printf(arena, "%s%s%s", name, any ? "_" : "", emit_name(arena, c->graph->output[o].name));

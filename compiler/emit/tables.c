@@ -311,8 +311,18 @@ static bool has_rows_of_keys(const struct kernel_array *a)
     return array_grows(a) && a->role == ROLE_PER_KEY && a->access[ENTRY_FORWARD] == ACCESS_READ;
 }
 
+/* Returns the member of an array's row about the program that prepares its rows. */
+static int prepared_part(const struct emission *p, const struct kernel_array *a)
+{
+    const bool key = a->quantity == QUANTITY_KEY;
+    const int rows = key ? 0 : spec_array(p->spec, a->name) + 1;
+    for (const struct version *v = NULL; versions_next(&p->of[STEP_PREPARE], &v);)
+        if (v->part == rows && (rows || key)) return rows + 1;
+    return 0;
+}
+
 /* Prints the row of an array whose rows come from the caller. */
-static void given_row(const struct kernel_array *a, struct text *out)
+static void given_row(const struct emission *p, const struct kernel_array *a, struct text *out)
 {
     const long long elements = (long long)array_row_elements(a);
     const struct array_axis *const last = a->rank > 0 ? &a->axis[a->rank - 1] : NULL;
@@ -321,15 +331,15 @@ static void given_row(const struct kernel_array *a, struct text *out)
                               : array_has_size(a, ARRAY_SIZE_HEADS)    ? "ATTN_HEADS"
                                                                        : "0";
     text_add(
-        out, "    {ARRAY_%s, %lld, %s, %d, %lld},\n", a->identifier,
+        out, "    {ARRAY_%s, %lld, %s, %d, %lld, %d},\n", a->identifier,
         (long long)(dtype_is_packed(a->dtype) ? dtype_row_bytes(a->dtype, elements) : elements * dtype_bytes(a->dtype)),
         heads, last && a->strided && last->constant && last->extent != 1 ? (int)dtype_bytes(a->dtype) : 0,
-        a->appended != a->dtype ? elements : 0);
+        a->appended != a->dtype ? elements : 0, prepared_part(p, a));
 }
 
 static void computed_row(const struct kernel_array *a, struct text *out)
 {
-    text_add(out, "    {ARRAY_%s, %lld, ATTN_HEADS, 0, 0},\n", a->identifier,
+    text_add(out, "    {ARRAY_%s, %lld, ATTN_HEADS, 0, 0, 0},\n", a->identifier,
              (long long)(array_row_elements(a) * dtype_bytes(a->dtype)));
 }
 
@@ -342,7 +352,7 @@ void table_kept(const struct emission *p, struct kept_counts *counts, struct tex
     for (int k = 0; k < arrays->count; k++) {
         const struct kernel_array *const a = &arrays->array[k];
         if (!has_rows_of_keys(a) || a->of_terms || (a->place == PLACE_WITHIN && !prepared)) continue;
-        given_row(a, out);
+        given_row(p, a, out);
         count++;
     }
     const int corrected = corrects ? kernel_array_find(arrays, corrected_values) : -1;
@@ -357,7 +367,7 @@ void table_kept(const struct emission *p, struct kept_counts *counts, struct tex
     *counts = (struct kept_counts){.kept = count + sums, .given = count + sums, .sums = count};
     for (int k = 0; k < arrays->count; k++) {
         if (!has_rows_of_keys(&arrays->array[k]) || !arrays->array[k].of_terms) continue;
-        given_row(&arrays->array[k], out);
+        given_row(p, &arrays->array[k], out);
         counts->given++;
     }
     text_add(out, "};\n\n");

@@ -35,6 +35,7 @@ enum kernel_function {
 struct program {
     enum program_kind kind;
     int group;           /* the number, from 1, of a group of gradients that share loops. 0: all groups */
+    int rows;            /* PROGRAM_PREPARE_KEYS: the number, from 1, of an array whose rows it prepares. 0: keys */
     bool linear;         /* the linear form. false: the quadratic form */
     bool few;            /* the quadratic form for few queries */
     bool by_heads;       /* the quadratic form for few queries of many heads that share keys */

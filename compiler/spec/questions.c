@@ -36,6 +36,38 @@ bool spec_has_tangent(const struct spec *spec, const char *name)
     return name_is_tangent(name) && inputs;
 }
 
+struct elements_of {
+    const struct user_array *array;
+    bool any;
+};
+
+static void find_elements(void *user, const char *key, const struct expression *e)
+{
+    struct elements_of *const found = user;
+    (void)key;
+    for (int k = 0; k < e->elements; k++) found->any |= e->element[k].array == found->array;
+}
+
+bool spec_stores_prepared(const struct spec *spec, const struct user_array *rows)
+{
+    if (dtype_of_sums(spec->dtype) != spec->dtype) return false;
+    if (!rows) return spec_prepares_keys(spec);
+    struct elements_of elements = {.array = rows};
+    bool changes = false;
+    for (int k = 0; k < spec->prepares; k++)
+        for (int n = 0; n < spec->prepare[k].rows; n++) changes |= spec->prepare[k].row[n] == rows;
+    if (!changes || rows->axis[rows->rank - 2].extent != EXTENT_NK || array_stored(rows)) return false;
+    spec_expressions(spec, find_elements, &elements);
+    return !elements.any && !spec_has_storage(spec);
+}
+
+bool spec_stores_any_prepared(const struct spec *spec)
+{
+    bool any = spec_stores_prepared(spec, NULL);
+    for (int k = 0; k < spec->arrays.count; k++) any |= spec_stores_prepared(spec, &spec->arrays.array[k]);
+    return any;
+}
+
 int64_t spec_pair_bytes(const struct spec *spec)
 {
     return dtype_row_bytes(spec_type_of_keys(spec), spec->head_dim) +

@@ -213,6 +213,11 @@ enum dtype spec_type_of_values(const struct spec *spec);
 bool spec_has_storage(const struct spec *spec);
 /* Returns whether `prepare` has steps for keys. (check.c) */
 bool spec_prepares_keys(const struct spec *spec);
+/* Return whether a state that stores rows stores these prepared: those of an array over Nk, keys if it is NULL, or any.
+   Rows of 16 bits are not prepared before they are stored, because rounding would change the result. Expressions read
+   elements of an array as they are given. (questions.c) */
+bool spec_stores_prepared(const struct spec *spec, const struct user_array *rows);
+bool spec_stores_any_prepared(const struct spec *spec);
 /* Returns the bytes of a key and its value in memory. If values are parts of keys, they are the bytes of the key. */
 int64_t spec_pair_bytes(const struct spec *spec);
 

@@ -26,7 +26,8 @@ struct builder {
     struct position at;   /* where errors are reported in the spec */
     bool lost;            /* build_real has reported an error */
     int drawn;            /* the number of `random` masks so far */
-    int q, k;             /* the prepared queries and keys; a score may read them */
+    const struct spec *stored; /* the rows of keys that this spec stores prepared are so. NULL: they are as given */
+    int q, k;                  /* the prepared queries and keys; a score may read them */
     int named[MAX_SCORES + MAX_SUMS]; /* the values of scores and sums, in the order of spec->arrays */
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];
@@ -143,6 +144,8 @@ bool build_refuses_decay_of_elements(struct builder *x, const char *what);
 
 /* Applies the steps of `prepare` to the rows v of queries or keys. `sequence` is the axis of the rows. (prepare.c) */
 int build_prepared(struct builder *x, int v, bool query, int sequence);
+/* Applies those for the rows v of an array. (prepare.c) */
+int build_prepared_rows(struct builder *x, const struct user_array *a, int v, int sequence);
 /* Makes the rows of an array, after the steps of `prepare` for these rows. The axes are [b g m sequence d], without m
    if the array has no query heads, and without axes that it lacks. The axis of an array over Nk is `sequence`, which is
    x->j or another axis of keys. The axis of an array over Nq is x->i. Weights of two keys have no m. (prepare.c) */

@@ -332,6 +332,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, enu
 {
     int errors = diagnostics_errors(d);
     struct builder builder = begin(arena, spec, counting, d), *x = &builder;
+    x->stored = prepared ? spec : NULL;
     int q = graph_input(x->g, "q", 5, (int[]){x->b, x->kv, x->member, x->i, x->d});
     int k = graph_input(x->g, "k", 4, (int[]){x->b, x->kv, x->j, x->d});
     int v = graph_input(x->g, "v", 4, (int[]){x->b, x->kv, x->j, x->e});
@@ -402,10 +403,20 @@ struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *sp
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, enum counting counting,
                                         struct diagnostics *d)
 {
+    return build_graph_that_prepares_rows(arena, spec, counting, NULL, d);
+}
+
+struct graph *build_graph_that_prepares_rows(struct arena *arena, const struct spec *spec, enum counting counting,
+                                             const struct user_array *rows, struct diagnostics *d)
+{
     const int errors = diagnostics_errors(d);
     struct builder builder = begin(arena, spec, counting, d), *x = &builder;
-    /* The keys are the argument q, because k has the type in which a state stores keys. */
-    const int k = graph_input(x->g, "q", 4, (int[]){x->b, x->kv, x->i, x->d});
-    graph_output(x->g, "out", build_prepared(x, k, false, x->i));
+    /* The rows are the argument q, because k has the type in which a state stores keys. */
+    const enum array_extent of = rows ? rows->axis[rows->rank - 1].extent : EXTENT_D;
+    const int last = of == EXTENT_D   ? x->d
+                     : of == EXTENT_E ? x->e
+                                      : build_axis(x, "n", rows->axis[rows->rank - 1].number),
+              k = graph_input(x->g, "q", 4, (int[]){x->b, x->kv, x->i, last});
+    graph_output(x->g, "out", rows ? build_prepared_rows(x, rows, k, x->i) : build_prepared(x, k, false, x->i));
     return diagnostics_errors(d) > errors ? NULL : x->g;
 }

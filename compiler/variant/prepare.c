@@ -11,9 +11,23 @@
 /* The maximum turn of a pair from one position to the next, in radians. Sines of larger angles are inaccurate. */
 static const double MAX_TURN = 1e6;
 
+/* Returns the name of a table of a step's pairs. It is the same in all graphs of the spec, whose programs share tables.
+ */
+static const char *table_name(const struct builder *x, const struct prepare *step, const char *what, int64_t pairs)
+{
+    const struct prepare *first = x->spec->prepare, *like;
+    while (first->kind != PREPARE_ROPE) first++;
+    for (like = first; like != step; like++)
+        if (like->kind == PREPARE_ROPE && !like->angle && !step->angle && like->base == step->base) break;
+    if (like == first && 2 * pairs == (first->dims ? first->dims : x->spec->head_dim))
+        return arena_printf(x->m->arena, "rope_%s", what);
+    return arena_printf(x->m->arena, "rope%dx%lld_%s", (int)(like - first), (long long)pairs, what);
+}
+
 /* The angle of a rotation: an expression. Its operands are elements of arrays, and tables. */
 struct angle {
     struct builder *x;
+    const struct prepare *step;
     int pair; /* the axis of pairs */
     const struct expr *e;
     struct operands operands;
@@ -41,14 +55,15 @@ static const struct expr *tabulated(void *of, const struct expr *e)
         data[t] = expr_eval(e, &(struct environment){.index = index});
         angle->infinite |= !isfinite(data[t]);
     }
-    return build_read(x, &angle->operands, graph_ref(x->g, build_table(x, "rope_angle", angle->pair, data), NULL));
+    const char *const name = table_name(x, angle->step, "angle", pairs);
+    return build_read(x, &angle->operands, graph_ref(x->g, build_table(x, name, angle->pair, data), NULL));
 }
 
 /* Makes the angle of pair t. It is the user's expression, or position * base^(-2t/dims). */
 static struct angle angle_of(struct builder *x, const struct prepare *step, const struct expr *position, int sequence,
                              int pair)
 {
-    struct angle angle = {.x = x, .pair = pair};
+    struct angle angle = {.x = x, .step = step, .pair = pair};
     if (step->angle) {
         const struct expr *const e = build_angle(x, step->angle, position, pair, &angle.operands);
         angle.e = expr_map(x->m, e, tabulated, &angle);
@@ -65,7 +80,7 @@ static struct angle angle_of(struct builder *x, const struct prepare *step, cons
         diagnostics_error(x->diagnostics, step->at,
                           "rope with base %g rotates a pair by %g per position; the maximum is %g", step->base,
                           theta[half - 1], MAX_TURN);
-    const struct ref table = graph_ref(x->g, build_table(x, "rope_theta", pair, theta), NULL);
+    const struct ref table = graph_ref(x->g, build_table(x, table_name(x, step, "theta", half), pair, theta), NULL);
     angle.e = build_mul(x, position, build_read(x, &angle.operands, table));
     return angle;
 }
@@ -183,6 +198,11 @@ int build_prepared(struct builder *x, int v, bool query, int sequence)
     return prepared(x, NULL, v, query, sequence);
 }
 
+int build_prepared_rows(struct builder *x, const struct user_array *a, int v, int sequence)
+{
+    return prepared(x, a, v, false, sequence);
+}
+
 int build_rows(struct builder *x, const struct user_array *a, int sequence)
 {
     const bool query = a->axis[a->rank - 2].extent == EXTENT_NQ;
@@ -199,5 +219,6 @@ int build_rows(struct builder *x, const struct user_array *a, int sequence)
     }
     if (like.rank < whole.rank || like.axes[like.rank - 2] != whole.axes[whole.rank - 2])
         v = graph_map(x->g, like.rank, like.axes, 1, &rows, build_operand(x, 0));
+    if (x->stored && spec_stores_prepared(x->stored, a)) return v;
     return prepared(x, a, v, query, query ? x->i : sequence);
 }

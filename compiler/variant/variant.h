@@ -23,11 +23,14 @@ struct graph *build_graph_without_dropout(struct arena *arena, const struct spec
                                           struct diagnostics *d);
 /* Graphs for states that store prepared keys, which are keys after the steps of `prepare`. (graph.c, prepare.c)
    - build_graph_of_prepared returns a graph without dropout that reads prepared keys.
-   - build_graph_that_prepares returns a graph that prepares n_q new keys, at the last n_q of n_k positions. */
+   - build_graph_that_prepares returns a graph that prepares n_q new keys, at the last n_q of n_k positions.
+   - build_graph_that_prepares_rows does the same for the rows of an array, which are its input q. */
 struct graph *build_graph_of_prepared(struct arena *arena, const struct spec *spec, enum counting counting,
                                       struct diagnostics *d);
 struct graph *build_graph_that_prepares(struct arena *arena, const struct spec *spec, enum counting counting,
                                         struct diagnostics *d);
+struct graph *build_graph_that_prepares_rows(struct arena *arena, const struct spec *spec, enum counting counting,
+                                             const struct user_array *rows, struct diagnostics *d);
 
 /* Returns whether the weight of a query and a key depends on positions in another way than by a power of their
    difference. Then finite features may depend on positions, even if the weight depends on their difference only. */

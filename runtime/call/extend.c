@@ -17,7 +17,7 @@ static size_t bytes_of_extending(const struct kernel *kernel, const struct progr
     size_t bytes = kernel->attends   ? attn_call_max_bytes(kernel, RUN_ATTEND, INT64_MAX)
                    : kernel->carried ? attn_call_bytes_a_thread(extends)
                                      : attn_call_max_bytes(kernel, RUN_FORWARD, INT64_MAX);
-    if (kernel->prepared) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_PREPARE)));
+    if (kernel->prepared) bytes = larger(bytes, attn_call_max_bytes(kernel, RUN_PREPARE, INT64_MAX));
     if (kernel->prefix_row) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)));
     if (kernel->appends) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_APPEND)));
     return bytes;

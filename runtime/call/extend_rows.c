@@ -239,27 +239,31 @@ ATTN_API int attn_state_correct(const struct call *call, int64_t length, int64_t
     return attn_call_run(&correct, corrects, x->threads, x->work, attn_call_bytes_a_thread(corrects));
 }
 
-/* Prepares the keys of n tokens after the first `length`, and stores them in array 0 of `to`, at row to_row. */
-static int store_prepared(const struct rows *to, int64_t to_row, const struct rows *from, const struct call *call,
-                          int64_t length, int64_t n, const struct appending *x)
+/* Prepares rows `given` of array a, of the n tokens after the first `length`. Stores them in array a of `to`, at row
+   to_row, which may be `given`: the program reads a tile of rows before it writes them. */
+static int store_prepared(const struct rows *to, int64_t to_row, int a, const struct row *given,
+                          const struct rows *from, const struct call *call, int64_t length, int64_t n,
+                          const struct appending *x)
 {
     enum { SHARED_ROWS = 64 }; /* fewer rows take less time than waking threads */
     const struct kernel *const kernel = call->kernel;
-    const struct program *const prepares = attn_call_program_of(kernel, RUN_PREPARE);
+    const struct row *const into = &to->of[a];
+    const struct program *const prepares = attn_call_program(kernel, RUN_PREPARE, kernel->kept_array[a].prepared - 1,
+                                                             INT64_MAX, MANY_ROWS, 0);
     struct call keys;
     struct rows numbered;
     if (!attn_call_runs(prepares)) return ATTN_EMACHINE;
     attn_call_copy(&keys, call);
     attn_state_from_row(kernel, from, -length, &numbered);
-    /* Arrays are read at positions. Keys are read from the first new one on: the program prepares the argument q */
+    /* Arrays are read at positions. `given` is read from the first new one on: the program prepares the argument q */
     attn_state_set_rows(&keys, &numbered);
     struct place *const q = &keys.array[argument_of_queries(kernel, ACCESS_READ)],
                         *const out = &keys.array[argument_of_queries(kernel, ACCESS_WRITTEN)];
-    q->at = from->of[0].at;
-    q->strides = strides_over(from->of[0].strides, kernel->element);
-    out->at = to->of[0].at + to_row * to->of[0].strides.row;
-    out->strides = strides_over(to->of[0].strides, kernel->element);
-    keys.p.heads = keys.p.kv_heads = heads_of_keys(&call->p);
+    q->at = given->at;
+    q->strides = strides_over(given->strides, kernel->element);
+    out->at = into->at + to_row * into->strides.row;
+    out->strides = strides_over(into->strides, kernel->element);
+    keys.p.heads = keys.p.kv_heads = into->strides.batch / into->strides.head;
     keys.sharing = 1;
     keys.p.n_q = n;
     keys.p.n_k = length + n;
@@ -288,7 +292,7 @@ static int store_prepared_rounded(const struct rows *to, int64_t to_row, const s
     for (int64_t done = 0; done < n; done += some) {
         const int64_t m = min(some, n - done);
         attn_state_from_row(kernel, from, done, &given);
-        const int error = store_prepared(&prepared, 0, &given, call, length + done, m, x);
+        const int error = store_prepared(&prepared, 0, 0, &given.of[0], &given, call, length + done, m, x);
         if (error) return error;
         store_rows(kernel, to, to_row + done, &prepared, m, 0, call->p.batch);
     }
@@ -300,11 +304,17 @@ ATTN_API int attn_state_store_rows(const struct rows *to, int64_t to_row, const 
 {
     const struct kernel *const kernel = call->kernel;
     const int copied = kernel->sums - (kernel->appends != 0); /* corrected values follow the rows of the caller */
-    if (kernel->prepared) {
-        const int error = kernel->rounds_prepared ? store_prepared_rounded(to, to_row, from, call, length, n, x)
-                                                  : store_prepared(to, to_row, from, call, length, n, x);
-        if (error) return error;
+    int error = 0;
+    for (int a = 0; a < copied && !error; a++) {
+        const int prepared = kernel->kept_array[a].prepared;
+        if (!prepared || a > 0) store_rows(kernel, to, to_row, from, n, a, call->p.batch);
+        if (prepared && a > 0) {
+            struct row given = to->of[a];
+            given.at += to_row * given.strides.row;
+            error = store_prepared(to, to_row, a, &given, from, call, length, n, x);
+        } else if (prepared)
+            error = kernel->rounds_prepared ? store_prepared_rounded(to, to_row, from, call, length, n, x)
+                                            : store_prepared(to, to_row, 0, &from->of[0], from, call, length, n, x);
     }
-    for (int a = kernel->prepared != 0; a < copied; a++) store_rows(kernel, to, to_row, from, n, a, call->p.batch);
-    return 0;
+    return error;
 }

@@ -137,7 +137,7 @@ enum program_role {
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
-    RUN_PREPARE,  /* prepares keys for a state */
+    RUN_PREPARE,  /* prepares keys, or other rows, for a state */
     RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
 };
 
@@ -269,6 +269,7 @@ struct kept_array {
     int heads;         /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k */
     int64_t element;   /* if not 0, the bytes of an element: the elements of a row of the caller may be apart */
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */
+    int prepared;      /* if not 0, its rows are stored prepared, by the programs of this part and 1 */
 };
 
 /* The threads of a kernel's OpenMP (openmp.h). */
@@ -318,7 +319,7 @@ struct kernel {
        - by_capacity: it stores all keys; read_back, read_first: the numbers of last and first keys that it stores
        - rows_kept: the tokens of a sequence for which it has room
        - folds, moves, any_order, transitions: see struct emission; joins: two states can be joined
-       - prepared: it stores prepared keys; attends: other programs than forward read its keys
+       - prepared: it stores prepared keys or other rows; attends: other programs than forward read its keys
        - appends: it stores corrected values
        - uncopied: a call may read its own keys in place; rounds_prepared: prepared keys are rounded
        - numbered: an expression reads the number of a sequence
@@ -334,7 +335,7 @@ struct kernel {
 
 /* The layout, which must be that of the library that a kernel calls: the sizes of the structs above, and a number that
    changes when their meaning changes but not their sizes. */
-#define KERNEL_VERSION UINT64_C(1)
+#define KERNEL_VERSION UINT64_C(2)
 #define KERNEL_LAYOUT \
     ((((KERNEL_VERSION * 8191 + sizeof(struct call)) * 8191 + sizeof(struct program)) * 8191 + sizeof(struct array)) * \
          8191 + \

@@ -112,10 +112,10 @@ static const struct program programs[] = {TOY_EXTEND(RUN_EXTEND),
                                           {.role = RUN_TERMS, .tile = -1, .rows = write_terms, .own = 64},
                                           {.role = RUN_FORWARD, .tile = -1, .rows = attend, .own = 64}};
 static const struct target targets[] = {{NULL, programs, sizeof programs / sizeof *programs}};
-static const struct kept_array kept_arrays[] = {{K, DIM * 4, ATTN_KV_HEADS, 0, 0},
-                                                {V, DIM * 4, ATTN_KV_HEADS, 0, 0},
-                                                {PREFIX + 2, 4, ATTN_HEADS, 0, 0},
-                                                {PREFIX + 3, 4, ATTN_HEADS, 0, 0}};
+static const struct kept_array kept_arrays[] = {{K, DIM * 4, ATTN_KV_HEADS, 0, 0, 0},
+                                                {V, DIM * 4, ATTN_KV_HEADS, 0, 0, 0},
+                                                {PREFIX + 2, 4, ATTN_HEADS, 0, 0, 0},
+                                                {PREFIX + 3, 4, ATTN_HEADS, 0, 0, 0}};
 #define TOY_STATE TOY_KERNEL(targets), .decodes = 1, .moves = 1, .terms_move = 1, .kept_array = kept_arrays, .sums = 2
 enum kind { SUMS, DECAYS, SIGNS, WINDOW, ALL, PAGED, KINDS };
 static const struct kernel kernels[KINDS] = {
