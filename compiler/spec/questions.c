@@ -41,10 +41,9 @@ struct elements_of {
     bool any;
 };
 
-static void find_elements(void *user, const char *key, const struct expression *e)
+static void find_elements(void *user, const struct expression *e)
 {
     struct elements_of *const found = user;
-    (void)key;
     for (int k = 0; k < e->elements; k++) found->any |= e->element[k].array == found->array;
 }
 
@@ -98,8 +97,8 @@ void spec_expressions(const struct spec *spec, void (*visit)(void *user, const s
         mask_expressions(sum->mask, visit, user);
         if (sum->sink) visit(user, sum->sink);
     }
-    const struct expression *const others[] = {spec->output, spec->decay, spec->rate};
-    for (int k = 0; k < 3; k++)
+    const struct expression *const others[] = {spec->output, spec->pairs, spec->decay, spec->rate};
+    for (int k = 0; k < 4; k++)
         if (others[k]) visit(user, others[k]);
 }
 

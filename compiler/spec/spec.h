@@ -157,6 +157,7 @@ struct spec {
     int sums;
     const struct spec **sum;
     const struct expression *output, *factor; /* or NULL; `factor` multiplies weights, but not the denominator */
+    const struct expression *pairs;           /* the output `weights`, or NULL for what values are multiplied by */
     bool counts;                              /* the values of a sum are 1, so that it has a number for each row */
     const struct user_array *values;          /* the array with the values of a sum, or NULL for v */
     const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */

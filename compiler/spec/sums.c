@@ -61,6 +61,6 @@ void spec_read_sums(struct spec_reader *r)
     spec->mask = mask_of_sums(r);
     if (spec->emit & EMIT_STATISTICS)
         spec_error(r, yaml_get(r->root, "emit"), "'statistics' are those of one sum, but the spec has 'sums'");
-    if (spec->emit & EMIT_WEIGHTS && node->count > 1)
+    if (spec->emit & EMIT_WEIGHTS && node->count > 1 && !spec->pairs)
         spec_error(r, yaml_get(r->root, "emit"), "'weights' are those of one sum, but the spec has %d", node->count);
 }

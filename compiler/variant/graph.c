@@ -215,6 +215,18 @@ static void build_weights_output(struct builder *x, const struct operands *opera
     graph_output(x->g, "weights", graph_map(x->g, 5, pair, own.count, own.ref, e));
 }
 
+/* Makes the output `weights` as the spec's expression. */
+static void build_pairs_output(struct builder *x)
+{
+    const int pair[] = {x->b, x->kv, x->member, x->i, x->j};
+    struct operands operands = {0};
+    const struct expr *const s = x->spec->pairs->uses[NAME_s]
+                                     ? build_read(x, &operands, graph_ref(x->g, build_inner(x, x->q, x->k), NULL))
+                                     : build_real(x, 0),
+                             *const e = build_expression(x, x->spec->pairs, s, &operands);
+    graph_output(x->g, "weights", graph_map(x->g, 5, pair, operands.count, operands.ref, e));
+}
+
 /* Returns the sum plus that of the keys that the delta rule writes, if it writes other keys than k. */
 static int plus_written(struct builder *x, int sum, const struct expr *region)
 {
@@ -248,6 +260,7 @@ static int apart(struct builder *x, int w, const struct expr *region)
 static int build_sum(struct builder *x, int v, bool drops)
 {
     const int errors = diagnostics_errors(x->diagnostics);
+    const bool weighs = x->spec->emit & EMIT_WEIGHTS && !x->spec->pairs;
     /* This comes first, because a pass inserts the states that sum values before the weights. */
     if (x->spec->values) v = build_rows(x, x->spec->values, x->j);
     int w = build_weights(x, x->q, x->k);
@@ -276,7 +289,7 @@ static int build_sum(struct builder *x, int v, bool drops)
         sum = graph_map(x->g, rank, result, 1, operands.ref, build_operand(x, 0));
         if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, build_real(x, 1));
         operands.count = 1;
-        if (x->spec->emit & EMIT_WEIGHTS) build_weights_output(x, &operands, build_real(x, 1), plain, drops, region);
+        if (weighs) build_weights_output(x, &operands, build_real(x, 1), plain, drops, region);
         return sum;
     case NORMALIZE_SINK: denominator = build_add(x, denominator, build_sink(x, &operands)); break;
     case NORMALIZE_SUM: {
@@ -293,7 +306,7 @@ static int build_sum(struct builder *x, int v, bool drops)
     sum = graph_map(x->g, rank, result, operands.count, operands.ref,
                     build_choose(x, build_op2(x, EXPR_EQ, denominator, build_real(x, 0)), build_real(x, 0), quotient));
     if (x->spec->emit & EMIT_STATISTICS) build_statistics(x, &operands, denominator);
-    if (x->spec->emit & EMIT_WEIGHTS) build_weights_output(x, &operands, denominator, plain, drops, region);
+    if (weighs) build_weights_output(x, &operands, denominator, plain, drops, region);
     return diagnostics_errors(x->diagnostics) > errors ? -1 : sum;
 }
 
@@ -360,6 +373,7 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, enu
     graph_output(x->g, "out", v); /* Statistics come after it. */
     const int out = build_sums(x, v, drops);
     x->g->output[0].value = out;
+    if (out >= 0 && spec->emit & EMIT_WEIGHTS && spec->pairs) build_pairs_output(x);
     return out < 0 || diagnostics_errors(d) > errors ? NULL : x->g;
 }
 

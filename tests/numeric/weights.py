@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Compares weights (`emit: [forward, weights]`) with definitions.py: every kind of weight, mask, denominator and dtype.
+"""Compares weights (`emit: [forward, weights]`) with definitions.py: every kind of weight, mask, denominator and dtype,
+and expressions of pairs in place of weights.
 
 The array is contiguous or has gaps, which keep their contents. The output and the weights have the same bits with any
 number of threads, and the output has the same bits without weights."""
@@ -41,6 +42,15 @@ CASES = {
     'additive': {'similarity': {'softmax': {'compatibility': {'additive': {'hidden': 5}}}}},
     'factor': {'similarity': 'softmax', 'mask': 'causal', 'dropout': 0.2, 'output': '2 * a', 'sums': {'a': {
         'factor': 'tanh(s) + 0.1 * h'}}},
+    'logits': {'similarity': 'softmax', 'mask': 'causal', 'prepare': ['rope'], 'weights': '0.25 * s'},
+    'logits-bf16': {'similarity': 'softmax', 'mask': SOME, 'dtype': 'bf16', 'weights': '5 * tanh(s / 5) + bias[h][i - j + 4]',
+                    'arrays': {'bias': {'shape': ['H', 9]}}},
+    'logits-of-sums': {'similarity': 'softmax', 'mask': 'causal', 'dtype': 'f64', 'weights': 'j <= i ? s - r : low',
+                       'arrays': {'q2': {'shape': ['B', 'H', 'Nq', 5]}, 'k2': {'shape': ['B', 'G', 'Nk', 5]}, 'low': {'shape': []}},
+                       'scores': {'r': {'query': 'q2', 'key': 'k2'}}, 'output': 'a * c',
+                       'sums': {'a': {}, 'c': {'similarity': {'softmax': {'modify': 's + r'}}}}},
+    'logits-of-features': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'dtype': 'f16',
+                           'prepare': ['l2norm'], 'weights': 's * (h + 1)'},
     'keys': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 16, 'value_dim': 8, 'values': 'keys'}},
 }
 # Each shape is (batch, heads, heads of k and v, queries, keys).
@@ -71,8 +81,8 @@ def one_shape(kernel, spec, folder, shape, seed):
         check(first is None or got.tobytes() == first.tobytes(), 'other bits with other threads')
         first = got
     numbers = kernel.as_numbers(got)
-    check((numbers[expected == 0] == 0).all(), 'a key that is hidden has a weight')
-    scale = 1 if spec.get('normalize') != 'none' else np.abs(expected).max(-1, keepdims=True) + 1
+    check('weights' in spec or (numbers[expected == 0] == 0).all(), 'a key that is hidden has a weight')
+    scale = 1 if spec.get('normalize') != 'none' and 'weights' not in spec else np.abs(expected).max(-1, keepdims=True) + 1
     off = float((np.abs(numbers - expected) / scale).max(initial=0))
     check(off <= TOLERANCE[spec['dtype']], 'weights of B%d H%d G%d nq%d nk%d are off by %.3g' % (*shape, off))
     return off

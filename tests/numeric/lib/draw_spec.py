@@ -529,11 +529,19 @@ def draw_spec(rng, numbers):
     rows_of_delta(spec)
     own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
     if numbers and 'project' not in spec and 'delta' not in spec and own.random() < SEVERAL: several(own, spec)
+    pairs(spec)
     truncated(spec)
     angles(spec)
     storage(spec)
     narrow(spec)
     return spec
+
+
+def pairs(spec):
+    """Lets some outputs of weights be expressions. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('pairs %s' % spec)
+    if 'weights' in spec.get('emit', []) and rng.random() < 0.4:
+        spec['weights'] = rng.choice(['0.125 * s', 'j <= i ? 3 * tanh(s / 3) : -0.5 * h', 's - 0.01 * (i - j) * (h + 1)'])
 
 
 def limits(spec):
