@@ -26,11 +26,9 @@ _Static_assert(offsetof(struct attn_problem, n_k) == (-ATTN_N_K - 1) * sizeof(in
 ATTN_API void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
 {
     for (int k = 0; k < p->rank; k++) {
-        shape[k] = p->shape[k];
-        if (p->shape[k] >= 0) continue;
-        const int64_t block = -p->shape[k] / 8;
-        shape[k] = size_of_axis(&problem->batch, p->shape[k] % 8);
-        if (block && shape[k] > 0) shape[k] = (shape[k] - 1) / block + 1;
+        const int64_t axis = -p->shape[k];
+        shape[k] = axis > 0 ? size_of_axis(&problem->batch, -(axis & 7)) : p->shape[k];
+        if (axis > 7 && shape[k] > 0) shape[k] = (shape[k] - 1) / (axis / 8) + 1;
     }
 }
 

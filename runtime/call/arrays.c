@@ -58,48 +58,36 @@ ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_prob
     return elements;
 }
 
-/* Arguments of a call that are not NULL, and those of them that it writes. */
-struct arguments {
-    const void *any[MAX_ARRAYS], *written[MAX_ARRAYS];
-    int count, outputs;
-};
-
-static int is_among(const void *at, const void *const *list, int count)
+/* Returns what is wrong with an argument, bits of call->wrong. The earlier arguments have their places. */
+static int fault_of(const struct call *call, int number, enum array_entry entry)
 {
-    int found = 0;
-    for (int n = 0; n < count; n++) found |= list[n] == at;
-    return found;
-}
-
-/* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
-static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
-{
-    if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
-    const int writes = access > ACCESS_READ, shared = writes ? is_among(at, earlier->any, earlier->count)
-                                                             : is_among(at, earlier->written, earlier->outputs);
-    earlier->any[earlier->count++] = at;
-    if (writes) earlier->written[earlier->outputs++] = at;
-    return shared ? SHARES_MEMORY : 0;
+    const struct array *const array = call->kernel->array, *const a = &array[number];
+    const void *const at = call->array[number].at;
+    if (!at) return a->access[entry] == ACCESS_WANTED ? 0 : 1 << a->rows;
+    for (int k = 0; k < number; k++)
+        if (call->array[k].at == at && array[k].origin == FROM_ARGUMENT &&
+            (a->access[entry] > ACCESS_READ || array[k].access[entry] > ACCESS_READ))
+            return SHARES_MEMORY;
+    return 0;
 }
 
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
-    struct arguments arguments;
-    arguments.count = arguments.outputs = 0;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        const struct array *const a = &call->kernel->array[k];
+    const int arrays = call->kernel->arrays;
+    const struct array *a = call->kernel->array;
+    for (int k = 0; k < arrays; k++) call->array[k].at = NULL;
+    for (int k = 0; k < arrays && a->origin <= FROM_ARRAY; k++, a++) {
         const enum array_access access = a->access[entry];
         struct place *const to = &call->array[k];
-        to->at = NULL;
-        if (access == ACCESS_NONE || a->origin > FROM_ARRAY) continue;
+        if (access == ACCESS_NONE) continue;
         if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
         else if (a->origin == FROM_ARRAY)
             to->at = access == ACCESS_READ ? call->array[a->of].at : NULL;
         else if (argument) {
             to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-            call->wrong |= fault_of(a, access, to->at, &arguments);
+            call->wrong |= fault_of(call, k, entry);
         }
         to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
     }
@@ -138,15 +126,16 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
     if ((uintptr_t)array & (element - 1)) return ATTN_EALIGN;
     for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
     for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        to[k] = stride;
-        if (size[k] < 2) continue;
         int64_t extent;
-        if (__builtin_mul_overflow(stride, size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+        to[k] = contiguous;
+        if (size[k] < 2) continue;
+        if (any) {
+            to[k] = given[k] == ATTN_BROADCAST ? 0 : given[k];
+            if (to[k] < 0) return ATTN_EPROBLEM;
+            if (__builtin_mul_overflow(to[k], size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+            last += extent;
+        }
         if (__builtin_mul_overflow(contiguous, size[k], &contiguous) || contiguous > most) return ATTN_ESIZE;
-        last += extent;
     }
     return 0;
 }
@@ -160,12 +149,12 @@ ATTN_API int attn_call_take_params(struct call *call)
         if (!pointer_in(call->params, kernel->param[k].offset) && !(call->only_sums && kernel->param[k].rows))
             return ATTN_EPARAM;
     const void *const given = kernel->strided ? pointer_in(call->params, kernel->strides) : NULL;
-    for (int k = 0, left = kernel->params; left > 0; k++) {
-        const struct array *const a = &kernel->array[k];
+    int left = kernel->params;
+    for (const struct array *a = kernel->array; left > 0; a++) {
         if (a->origin != FROM_PARAMS) continue;
         left--;
         const struct attn_param *const param = &kernel->param[a->param];
-        struct place *const place = &call->array[k];
+        struct place *const place = &call->array[a - kernel->array];
         place->at = pointer_in(call->params, param->offset);
         if (param->strides == ATTN_CONTIGUOUS) continue;
         int64_t size[4];
@@ -176,24 +165,6 @@ ATTN_API int attn_call_take_params(struct call *call)
         if (a->has_rows) place->strides = strides_of_axes(place, a->axis);
     }
     return 0;
-}
-
-ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return kernel->max_length && (p->n_q > kernel->max_length || p->n_k > kernel->max_length);
-}
-
-ATTN_API int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; kernel->positions && p->query_start && b < p->batch; b++)
-        after |= (int64_t)((uint64_t)p->query_start[b] + (uint64_t)p->n_q) > p->n_k; /* no size is checked yet */
-    return after;
-}
-
-ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
 }
 
 ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted)

@@ -63,8 +63,7 @@ static int make_prefix_gradients(const struct call *call, int threads, unsigned 
         task = SUMS_TOTAL_GRADIENTS;
     else if (kernel->decay_parts && call->p.key_decay_gradients)
         task = call->adds ? SUMS_TAKE_GRADIENTS : SUMS_WRITE_GRADIENTS;
-    const struct program sums = attn_call_sums(kernel, task);
-    return attn_call_run(call, &sums, threads, work, bytes);
+    return attn_call_run(call, attn_call_sums(kernel, task), threads, work, bytes);
 }
 
 /* ---- arrays that one part fills for later parts ---- */

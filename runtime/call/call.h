@@ -44,8 +44,15 @@ ATTN_API const struct program *attn_call_program(const struct kernel *kernel, en
                                                  int64_t n_k, int64_t rows, int64_t n_q);
 /* Returns the program of a role that has one for each target. */
 ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role);
-ATTN_API int attn_call_runs(const struct program *program); /* returns whether this machine can run it */
-ATTN_API size_t attn_call_bytes_a_thread(const struct program *program);
+/* Returns whether this machine can run it. */
+INLINE int attn_call_runs(const struct program *program)
+{
+    return program->idle || program->rows || program->head;
+}
+INLINE size_t attn_call_bytes_a_thread(const struct program *program)
+{
+    return program->own + program->shared + program->slots * program->slot;
+}
 /* Returns the largest bytes of a thread over all programs of a role for up to n_k keys. */
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k);
 /* Returns the number of keys from which forward runs other programs than for n_k keys, or INT64_MAX. */
@@ -76,11 +83,23 @@ INLINE int check_arguments(const struct call *call, int queries, int keys)
 ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p);
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
-ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API int attn_call_after_keys(const struct kernel *kernel,
-                                  const struct attn_problem *p); /* a query is after them */
+INLINE int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->max_length && (p->n_q > kernel->max_length || p->n_k > kernel->max_length);
+}
+/* Returns whether a query is after the keys. */
+INLINE int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; kernel->positions && p->query_start && b < p->batch; b++)
+        after |= (int64_t)((uint64_t)p->query_start[b] + (uint64_t)p->n_q) > p->n_k; /* no size is checked yet */
+    return after;
+}
 /* Returns the number of keys that the choice of a program depends on. */
-ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
+INLINE int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
+}
 ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted); /* one of these arrays is not NULL */
 ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
 /* Returns whether an id is smaller than the id of the previous key. */
@@ -153,7 +172,8 @@ INLINE struct place *prefix_place(struct call *call, enum prefix_array array)
 ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n);
 ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
+/* Sets the places of the prefix sums, which begin at `at`. Returns the end of these. */
+ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned char *at);
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
@@ -173,7 +193,7 @@ enum sums_task {
     SUMS_WRITE_GRADIENTS, /* writes problem->query_decay_gradients and key_decay_gradients */
     SUMS_TAKE_GRADIENTS   /* reads problem->key_decay_gradients */
 };
-ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task);
+ATTN_API const struct program *attn_call_sums(const struct kernel *kernel, enum sums_task task);
 /* An array of prefix sums and their low parts, in rows of bytes. */
 struct sum_rows {
     unsigned char *sum, *low;

@@ -172,7 +172,7 @@ ATTN_API int attn_state_add_sums(const struct rows *to, int64_t to_row, const st
     enum { SHARED_TERMS = 4096 }; /* fewer terms take less time than waking threads */
     const struct kernel *const kernel = call->kernel;
     const struct program *const computes = attn_call_program_of(kernel, RUN_TERMS);
-    const struct program adds = attn_call_sums(kernel, SUMS_CONTINUE);
+    const struct program *const adds = attn_call_sums(kernel, SUMS_CONTINUE);
     const size_t bytes = attn_call_bytes_a_thread(computes);
     struct call terms;
     struct rows numbered;
@@ -190,7 +190,7 @@ ATTN_API int attn_state_add_sums(const struct rows *to, int64_t to_row, const st
     if (!attn_call_runs(computes)) return ATTN_EMACHINE;
     const int threads = terms.p.batch * terms.p.heads * n * kernel->prefix_row < SHARED_TERMS ? 1 : x->threads;
     const int error = attn_call_run(&terms, computes, threads, x->work, bytes);
-    return error ? error : attn_call_run(&terms, &adds, threads, x->work, bytes);
+    return error ? error : attn_call_run(&terms, adds, threads, x->work, bytes);
 }
 
 ATTN_API size_t attn_state_sums_bytes(const struct kernel *kernel, const struct attn_problem *p, int64_t rewind,

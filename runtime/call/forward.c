@@ -12,23 +12,29 @@ static void set_corrected(struct call *call, unsigned char *at)
     place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
 }
 
-/* Returns whether the kernel has a program that computes corrected values before forward. */
-static int corrects(const struct kernel *kernel)
+/* The programs that run before the one of forward, or NULL. */
+struct first {
+    const struct program *terms, *correct, *weights;
+};
+static struct first programs_first(const struct kernel *kernel)
 {
-    return kernel->corrected >= 0;
+    struct first first = {NULL, NULL, NULL};
+    if (kernel->prefix_row > 0) first.terms = attn_call_program_of(kernel, RUN_TERMS);
+    if (kernel->corrected >= 0) first.correct = attn_call_program_of(kernel, RUN_CORRECT);
+    if (kernel->weighs) first.weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+    return first;
+}
+
+static size_t larger_of(size_t bytes, const struct program *program)
+{
+    return program ? larger(bytes, attn_call_bytes_a_thread(program)) : bytes;
 }
 
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
-static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
+static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
 {
-    const struct {
-        int has;
-        enum program_role role;
-    } first[] = {{kernel->prefix_row > 0, RUN_TERMS}, {corrects(kernel), RUN_CORRECT}, {kernel->weighs, RUN_WEIGHTS}};
-    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    for (size_t k = 0; k < sizeof first / sizeof *first; k++)
-        if (first[k].has) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k].role, INT64_MAX));
-    return bytes;
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    return larger_of(larger_of(larger_of(forward, first->terms), first->correct), first->weights);
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
@@ -65,7 +71,8 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem || !fits_library(kernel)) return 0;
-    const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
+    const struct first first = programs_first(kernel);
+    const size_t threads = bytes_times(max_bytes(kernel, &first, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
     return bytes_fit(bytes) ? bytes : 0;
@@ -136,27 +143,30 @@ ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct att
 
 /* ---- forward ---- */
 
-/* Computes what forward reads: the tables of masks, prefix sums, and corrected values. Each thread has the memory
-   `work`. Returns 0 or an error. */
-static int compute_first(struct call *call, const struct program *program, unsigned char *memory, int threads,
-                         unsigned char *work)
+/* Computes prefix sums, corrected values, and the output of weights. Each thread has the memory `work`. Returns 0 or an
+   error. */
+static int compute_first(struct call *call, const struct program *program, const struct first *first,
+                         unsigned char *memory, int threads, unsigned char *work)
 {
-    const struct kernel *const kernel = call->kernel;
-    if (kernel->prefix_row) {
-        const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
-        if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || kernel->weighs) {
-            attn_call_set_prefix_sums(call, memory);
-            const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
-            if (error) return error;
-            memory += attn_call_prefix_bytes(kernel, &call->p);
+    int error = 0;
+    if (first->terms) {
+        if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
+        if (!program->own_sums || first->weights) {
+            memory = attn_call_set_prefix_sums(call, memory);
+            error = attn_call_make_prefix_sums(call, first->terms, threads, work,
+                                               attn_call_bytes_a_thread(first->terms));
         }
     }
-    if (!corrects(kernel)) return 0;
-    const struct program *const correct = attn_call_program_of(kernel, RUN_CORRECT);
-    if (!attn_call_runs(correct)) return ATTN_EMACHINE;
-    set_corrected(call, memory);
-    return attn_call_run(call, correct, threads, work, attn_call_bytes_a_thread(correct));
+    if (first->correct && !error) {
+        if (!attn_call_runs(first->correct)) return ATTN_EMACHINE;
+        set_corrected(call, memory);
+        error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
+    }
+    if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
+        if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
+        error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
+    }
+    return error;
 }
 
 /* Gives the call the memory where it saves values for backward. Returns 0 or an error. */
@@ -201,8 +211,9 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
                                                  program->own_sums && !kernel->weighs ? NULL : &call.p);
+    const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
-                                     max_bytes(kernel, keys_served(kernel, problem)), &threads);
+                                     max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);
     if (error) return error;
     error = take_saved(&call, problem, program);
     if (error) return error;
@@ -212,12 +223,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (kernel->masks)
         error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
-    if (!error && call.p.n_k > 0 && kernel->weighs && problem->weights) {
-        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
-        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
-        error = attn_call_run(&call, weights, threads, work, attn_call_bytes_a_thread(weights));
-    }
+    error = compute_first(&call, program, &first, (unsigned char *)workspace, threads, work);
     if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }

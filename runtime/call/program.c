@@ -21,17 +21,18 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
     return rows != MANY_HEADS && rows <= p->few_rows && (p->lanes == 0 || few_pay(n_q, n_k, p->lanes));
 }
 
-/* Returns the first program for the role, of the first target that this machine runs and that has such a program. Sets
- *end to the end of its programs. Returns `*end` if there is none. */
+/* Returns the first program for the role, of the first target that this machine runs and that has such a program. The
+   others for the role follow it. Sets *end to the end of the target's programs. Returns `*end` if there is none. */
 static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
                                            const struct program **end)
 {
     if (!fits_library(kernel)) return *end; /* NULL: the table of targets is another one */
     for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
+        if (t->runs && !t->runs()) continue;
         const struct program *p = t->program;
         *end = p + t->programs;
         while (p < *end && p->role != role) p++;
-        if (p < *end && (!t->runs || t->runs())) return p;
+        if (p < *end) return p;
     }
     return *end;
 }
@@ -41,8 +42,8 @@ ATTN_API const struct program *attn_call_program(const struct kernel *kernel, en
 {
     static const struct program none = {.tile = 1};
     const struct program *end = NULL;
-    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
+    for (const struct program *p = programs_here(kernel, role, &end); p < end && p->role == role; p++)
+        if (p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
     return &none;
 }
 
@@ -51,22 +52,12 @@ ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel,
     return attn_call_program(kernel, role, 0, INT64_MAX, MANY_ROWS, 0);
 }
 
-ATTN_API int attn_call_runs(const struct program *program)
-{
-    return program->idle || program->rows || program->head;
-}
-
-ATTN_API size_t attn_call_bytes_a_thread(const struct program *program)
-{
-    return program->own + program->shared + program->slots * program->slot;
-}
-
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
     const struct program *end = NULL;
     size_t bytes = 0;
-    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
+    for (const struct program *p = programs_here(kernel, role, &end); p < end && p->role == role; p++)
+        if (p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
     return bytes;
 }
 
@@ -98,7 +89,7 @@ ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 {
     const struct program *end = NULL;
     int64_t next = INT64_MAX;
-    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end; p++)
-        if (p->role == RUN_FORWARD && p->from > n_k) next = min(next, p->from);
+    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end && p->role == RUN_FORWARD; p++)
+        if (p->from > n_k) next = min(next, p->from);
     return next;
 }

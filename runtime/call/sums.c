@@ -31,17 +31,23 @@ static int queries_at_keys(const struct kernel *kernel, const struct attn_proble
 #undef REAL
 #undef R
 
-ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task)
+ATTN_API const struct program *attn_call_sums(const struct kernel *kernel, enum sums_task task)
 {
-    static void (*const rows[][2])(const struct call *, int64_t, unsigned char *) = {
-        [SUMS_ADD_TERMS] = {add_terms_f32, add_terms_f64},
-        [SUMS_CONTINUE] = {continue_sums_f32, continue_sums_f64},
-        [SUMS_ADD_GRADIENTS] = {add_gradients_f32, add_gradients_f64},
-        [SUMS_TOTAL_GRADIENTS] = {total_gradients_f32, total_gradients_f64},
-        [SUMS_WRITE_GRADIENTS] = {write_gradients_f32, write_gradients_f64},
-        [SUMS_TAKE_GRADIENTS] = {take_gradients_f32, take_gradients_f64}};
-    return (struct program){
-        .rows = rows[task][kernel->real == 8], .tile = -1, .of_token = task == SUMS_CONTINUE ? 0 : 8};
+#define SUMS(name, effort) \
+    { \
+        {.rows = name##_f32, .tile = -1, .of_token = effort}, \
+        { \
+            .rows = name##_f64, .tile = -1, .of_token = effort \
+        } \
+    }
+    static const struct program program[][2] = {[SUMS_ADD_TERMS] = SUMS(add_terms, 8),
+                                                [SUMS_CONTINUE] = SUMS(continue_sums, 0),
+                                                [SUMS_ADD_GRADIENTS] = SUMS(add_gradients, 8),
+                                                [SUMS_TOTAL_GRADIENTS] = SUMS(total_gradients, 8),
+                                                [SUMS_WRITE_GRADIENTS] = SUMS(write_gradients, 8),
+                                                [SUMS_TAKE_GRADIENTS] = SUMS(take_gradients, 8)};
+#undef SUMS
+    return &program[task][kernel->real == 8];
 }
 
 ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences,
@@ -83,16 +89,15 @@ static void set_place(struct call *call, enum prefix_array array, void *at, stru
     place->strides = strides;
 }
 
-/* Sets the places of the prefix sums, which begin at `at`. */
-ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
+ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct kernel *const kernel = call->kernel;
     const struct attn_problem *const p = &call->p;
     const int64_t rows = attn_call_rows_of_sums(kernel, p), row = kernel->prefix_row,
                   bytes = row * (int64_t)kernel->real;
-    const size_t of_queries = attn_call_prefix_rows(kernel, p, p->n_q),
-                 of_keys = attn_call_prefix_rows(kernel, p, rows);
     const struct attn_strides queries = contiguous(p->heads, p->n_q, row), keys = contiguous(p->heads, rows, row);
+    const size_t of_queries = whole_lines((size_t)(p->batch * queries.batch) * kernel->real),
+                 of_keys = whole_lines((size_t)(p->batch * keys.batch) * kernel->real);
     unsigned char *const key = at + 2 * of_queries + (kernel->outer ? bytes : 0), *const key_low = key + of_keys;
     set_place(call, PREFIX_OF_KEY, key, keys);
     set_place(call, PREFIX_OF_KEY_LOW, key_low, keys);
@@ -101,22 +106,22 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
     if (queries_at_keys(kernel, p)) {
         set_place(call, PREFIX_OF_QUERY, key + (p->n_k - p->n_q) * bytes, keys);
         set_place(call, PREFIX_OF_QUERY_LOW, key_low + (p->n_k - p->n_q) * bytes, keys);
-        return;
+    } else {
+        set_place(call, PREFIX_OF_QUERY, at, queries);
+        set_place(call, PREFIX_OF_QUERY_LOW, at + of_queries, queries);
     }
-    set_place(call, PREFIX_OF_QUERY, at, queries);
-    set_place(call, PREFIX_OF_QUERY_LOW, at + of_queries, queries);
+    return at + 2 * (of_queries + of_keys);
 }
 
 /* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes)
 {
-    const struct program sums = attn_call_sums(call->kernel, SUMS_ADD_TERMS);
     const int64_t n_q = call->p.n_q;
     call->p.n_q = call->p.n_k; /* one term for each key */
     const int error = attn_call_run(call, terms, threads, work, bytes);
     call->p.n_q = n_q;
-    return error ? error : attn_call_run(call, &sums, threads, work, bytes);
+    return error ? error : attn_call_run(call, attn_call_sums(call->kernel, SUMS_ADD_TERMS), threads, work, bytes);
 }
 
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,

@@ -25,15 +25,17 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
     const struct kernel *const kernel = call->kernel;
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k, row = kernel->prefix_row,
                   rows = attn_call_rows_of_sums(kernel, &call->p);
-    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row,
-                *const sum_low = (REAL *)at_of(call, PREFIX_OF_KEY_LOW) + task * rows * row,
-                *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
-                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
+    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row, *const sum_low = (REAL *)at_of(
+                                                                                                   call,
+                                                                                                   PREFIX_OF_KEY_LOW) +
+                                                                                               task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
     if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
     for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
     if (queries_at_keys(kernel, &call->p)) return;
+    REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
+                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
     if (kernel->decay_parts && call->p.query_decay) {
         const double *const given = call->p.query_decay + task * n_q * row;
         for (int64_t x = 0; x < n_q * row; x++) {

@@ -22,13 +22,12 @@ struct work {
 static void begin_work(struct work *w, const struct job *job, int64_t jobs, int threads, unsigned char *workspace,
                        size_t bytes)
 {
-    memset(w, 0, offsetof(struct work, folded));
+    memset(w, 0, sizeof *w);
     w->job = job;
     w->jobs = jobs;
     w->threads = threads;
     w->workspace = workspace;
     w->bytes = bytes;
-    if (threads > 1) memset(w->folded, 0, sizeof w->folded); /* a single thread does not read them */
 }
 
 ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
@@ -44,9 +43,11 @@ ATTN_API int attn_call_take_workspace(const struct kernel *kernel, const struct 
     const struct openmp *const openmp = kernel->openmp;
     const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
                  room = bytes_a_thread ? left / bytes_a_thread : left;
-    const int64_t by_default = openmp ? openmp->max_threads() : 1, processors = openmp ? openmp->processors() : 1,
-                  most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-                  wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    const int64_t by_default = p->threads == 0 && openmp ? openmp->max_threads() : 1;
+    int64_t most = (int64_t)(room < INT32_MAX ? room : INT32_MAX), wanted = p->threads > 0 ? p->threads : by_default;
+    /* OpenMP is asked only if its answer matters, because it takes a tenth of the time of a short call. */
+    if (wanted > most) most = max(most, openmp ? openmp->processors() : 1);
+    if (p->threads == 0) wanted = min(wanted, most);
     if (!workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
@@ -111,10 +112,6 @@ static const struct attn_team *team_of(const struct call *call)
     return call->p.team || !openmp ? call->p.team : &openmp->team;
 }
 
-static void wait_for_none(void)
-{
-}
-
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
@@ -136,15 +133,15 @@ static void forget(const struct program *p, unsigned char *own)
 }
 
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. A single thread does not need atomic additions, which take most of the time of this. */
+   library. */
 static int take_number(struct work *w)
 {
-    return w->threads == 1 ? w->there++ : __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
 }
 
 static int64_t take_task(struct work *w)
 {
-    return w->threads == 1 ? w->next++ : __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
 }
 
 /* Runs the tasks of a program whose tiles add to shared sums in order.
@@ -200,15 +197,28 @@ static void take_share(const struct program *p, int threads, int number, int the
     share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 
+/* Runs all tasks of a job on the calling thread. */
+static void run_alone(const struct job *job, unsigned char *own)
+{
+    const struct program *const program = job->program;
+    unsigned char *const shared = own + program->own;
+    forget(program, own);
+    for (int64_t task = 0; task < job->tasks && !program->head; task++) program->rows(job->call, task, own);
+    if (!program->head) return;
+    const int64_t window = job->alone < job->tasks ? (int64_t)program->slots : 1;
+    struct share share = {
+        .threads = 1, .window = window, .work = own, .shared = shared, .slots = shared + program->shared};
+    for (int64_t task = 0; task < job->tasks; task++) program->head(job->call, task, &share);
+}
+
+/* Runs the tasks of all jobs, on one of several threads. */
 static void work_on(void *work)
 {
     struct work *const w = (struct work *)work;
     const int number = take_number(w);
-    const struct attn_team *const team = team_of(w->job->call);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct share share = {
-        .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_none};
+    struct share share = {.threads = 1, .window = 1, .work = own, .folded = w->folded};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct program *const program = job->program;
         forget(program, own);
@@ -221,6 +231,7 @@ static void work_on(void *work)
                 program->rows(job->call, task - first, own);
         }
     }
+    share.barrier = team_of(w->job->call)->barrier;
     share.segments = 0;
     share.threads = w->threads;
     for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
@@ -283,23 +294,6 @@ static int count_tasks(struct job *job, int threads)
     return 0;
 }
 
-ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
-                           unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .program = program};
-    if (threads > 1 && (call->p.threads == 0 || call->p.team))
-        threads = useful_threads(effort(&call->p, program), threads);
-    struct work work;
-    begin_work(&work, &job, 1, threads, workspace, bytes);
-    if (program->in_order && call->progress) {
-        run_in_order(&work, &job);
-        return 0;
-    }
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
 /* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
 static void sort_jobs(struct job *job, int64_t jobs)
 {
@@ -314,22 +308,44 @@ static void sort_jobs(struct job *job, int64_t jobs)
 
 ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
 {
+    const struct call *const call = job->call;
     double all = 0;
-    for (int64_t k = 0; k < jobs && threads > 1; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
-    const struct attn_problem *const p = &job->call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
+    if (!team_of(call)) threads = 1;
+    if (threads > 1) {
+        for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
+        if (call->p.threads == 0 || call->p.team) threads = useful_threads(all, threads);
+    }
     for (int64_t k = 0; k < jobs; k++) {
         const int error = count_tasks(&job[k], threads);
         if (error) return error;
         if (threads > 1) job[k].effort /= (double)max(job[k].tasks, 1);
     }
+    if (threads == 1) {
+        const struct arithmetic before = attn_call_begin_arithmetic(call->kernel);
+        for (int64_t k = 0; k < jobs; k++) run_alone(&job[k], workspace);
+        attn_call_end_arithmetic(&before);
+        return 0;
+    }
     /* Threads share a task only if it takes long, because they have to wait for each other. */
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    if (threads > 1) sort_jobs(job, jobs);
+    sort_jobs(job, jobs);
     struct work work;
     begin_work(&work, job, jobs, threads, workspace, bytes);
     in_threads(&work, work_on);
+    return 0;
+}
+
+ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
+                           unsigned char *workspace, size_t bytes)
+{
+    struct job job = {.call = call, .program = program};
+    if (!program->in_order || !call->progress) return attn_call_run_jobs(&job, 1, threads, workspace, bytes);
+    if (threads > 1 && (call->p.threads == 0 || call->p.team))
+        threads = useful_threads(effort(&call->p, program), threads);
+    struct work work;
+    begin_work(&work, &job, 1, threads, workspace, bytes);
+    run_in_order(&work, &job);
     return 0;
 }
 

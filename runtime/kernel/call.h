@@ -127,7 +127,8 @@ struct share {
 
 /* ---- the tables of a kernel ---- */
 
-/* The use of a program. A kernel has at most one program of a kind for each target, part, form and number of keys. */
+/* The use of a program. A kernel has at most one program of a kind for each target, part, form and number of keys. In a
+   target's table, those of a role are one after another. */
 enum program_role {
     RUN_FORWARD,
     RUN_BACKWARD, /* one of the parts */
@@ -215,7 +216,8 @@ struct target {
 enum array_origin {
     FROM_ARGUMENT,  /* an argument of entry points */
     FROM_PROBLEM,   /* a member of struct attn_problem */
-    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem */
+    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem, and they
+                       are the first arrays of a table */
     FROM_PARAMS,    /* a member of struct NAME_params */
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
