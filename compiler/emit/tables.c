@@ -3,10 +3,9 @@
 #include "tables.h"
 #include "../analysis/analysis.h"
 #include "../support/support.h"
+#include "../../runtime/attnrt.h"
 
 #include <string.h>
-
-enum { MAX_ARRAYS = 1024 }; /* that of runtime/kernel/call.h */
 
 /* ---- the list of arrays ---- */
 
@@ -81,9 +80,10 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
         sums->elements = emit_row_of_sums(ordered->loops->module, array);
     }
     if (p->parts) add_left(all, e, arena);
-    if (all->count > MAX_ARRAYS)
+    if (all->count > ATTN_MAX_ARRAYS)
         diagnostics_error(e->c[0]->diagnostics, e->c[0]->spec->emit_at,
-                          "with its gradients, the kernel has %d arrays; the maximum is %d", all->count, MAX_ARRAYS);
+                          "with its gradients, the kernel has %d arrays; the maximum is %d", all->count,
+                          ATTN_MAX_ARRAYS);
 }
 
 void table_enumerators(const struct table_arrays *all, struct text *out)

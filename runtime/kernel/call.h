@@ -20,7 +20,7 @@
 #include <sched.h>
 #endif
 
-enum { MAX_ARRAYS = 1024, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
+enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
 
 /* ---- a call ---- */
 
@@ -104,7 +104,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
        computes all tiles of a head. tiles: the tiles of a head */
     int64_t *progress, tiles;
     const struct place *shared; /* in backward, if heads share heads: the caller's places of kernel->shared_gradient */
-    struct place array[MAX_ARRAYS]; /* those of the kernel's table; copy_call copies no others */
+    struct place array[ATTN_MAX_ARRAYS]; /* those of the kernel's table; copy_call copies no others */
 };
 
 /* ---- a thread's share of a head ---- */
