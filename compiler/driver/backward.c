@@ -57,6 +57,11 @@ void maker_parts(struct maker *x, const struct schedule *schedule, const struct 
               row_sums = first->gradients.row_sums->outputs;
     if (saved > p->kernel.saved) p->kernel.saved = saved;
     if (row_sums > p->kernel.row_sums) p->kernel.row_sums = row_sums;
+    for (int o = 0; o < row_sums; o++) {
+        const struct graph *const g = first->gradients.row_sums;
+        const int64_t elements = graph_constant_elements(g, g->output[o].value);
+        if (elements > p->kernel.row_elements[o]) p->kernel.row_elements[o] = elements;
+    }
     for (int k = 0; k < p->kernel.arrays->count; k++) {
         const struct kernel_array *const a = &p->kernel.arrays->array[k];
         program.of_terms |= a->learned && prefix_terms_read(p->graph, a->name);

@@ -46,8 +46,9 @@ struct emission {
     int compilations;
     struct versions of[STEPS]; /* what calls run */
     /* parts, saved: the number of parts of the gradients, and of arrays that forward saves; row_sums: the number of
-       arrays of row sums */
+       arrays of row sums; row_elements: the numbers that such an array has for a row */
     int parts, saved, row_sums;
+    int64_t row_elements[MAX_OUTPUTS];
     bool saves_solution; /* forward also saves SAVED_SOLUTION */
     /* folds: two states can be added; moves: both states may start at position 0; any_order: they can be added in
        any order */

@@ -83,7 +83,7 @@ static void gradients(const struct emitted_file *e, const struct table_arrays *a
     struct arena *const arena = e->c[0]->graph->module->arena;
     const struct kernel_arrays *const arrays = e->p->arrays;
     const struct emission *const p = e->p;
-    int64_t row = 0;
+    int64_t row = 0, row_sums = 0;
     int shared = 0;
     number(out, "outer", p->outer_chunk > 0);
     number(out, "outer_chunk", p->outer_chunk);
@@ -97,10 +97,11 @@ static void gradients(const struct emitted_file *e, const struct table_arrays *a
     if (!p->parts) return;
     for (int k = 0; k < all->count; k++)
         if (all->array[k].origin && strcmp(all->array[k].origin, "FROM_SUMS") == 0) row += all->array[k].elements;
+    for (int k = 0; k < p->row_sums; k++) row_sums += p->row_elements[k];
     text_add(out, "    .gradients_bytes = sizeof(struct %s_gradients),\n", p->spec->name);
     number(out, "parts", p->parts);
     number(out, "saved", p->saved);
-    number(out, "row_sums", p->row_sums);
+    number(out, "row_sums", row_sums);
     number(out, "row_of_sums", row);
     list(out, "sums_wanted", sums_wanted(e, all, arena));
     for (int k = 0; k < arrays->count && !p->spec->values_are_keys; k++) {

@@ -70,8 +70,11 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
         if (is_used(p, &p->arrays->array[k]))
             add(all, p->arrays->array[k].identifier)->of_caller = &p->arrays->array[k];
     for (int k = 0; k < p->saved && p->parts; k++) add(all, arena_printf(arena, "saved_%d", k))->origin = "FROM_SAVED";
-    for (int k = 0; k < p->row_sums && p->parts; k++)
-        add(all, arena_printf(arena, "row_%d", k))->origin = "FROM_ROW_SUMS";
+    for (int k = 0; k < p->row_sums && p->parts; k++) {
+        struct table_array *const rows = add(all, arena_printf(arena, "row_%d", k));
+        rows->origin = "FROM_ROW_SUMS";
+        rows->elements = p->row_elements[k] > 1 ? p->row_elements[k] : 0;
+    }
     for (int a = 0; ordered && a < ordered->loops->arrays; a++) {
         const struct array *const array = &ordered->loops->array[a];
         if (!array->sums) continue;

@@ -23,9 +23,11 @@ ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, 
 {
     const size_t bytes = attn_call_row_bytes(call->kernel, &call->p);
     for (int k = 0; k < call->kernel->arrays; k++) {
+        const int64_t given = call->kernel->array[k].elements, elements = given ? given : 1;
         if (call->kernel->array[k].origin != origin) continue;
         call->array[k].at = at;
-        at += bytes;
+        call->array[k].strides = contiguous(call->p.heads, call->p.n_q, elements);
+        at += bytes * (size_t)elements;
     }
 }
 

@@ -221,7 +221,7 @@ enum array_origin {
     FROM_PARAMS,    /* a member of struct NAME_params */
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
-    FROM_ROW_SUMS,  /* numbers for each row that a part of backward makes for later parts: [B,H,n_q] */
+    FROM_ROW_SUMS,  /* numbers or vectors of rows that a part of backward makes for later parts: [B,H,n_q,elements] */
     FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
     FROM_LEFT,      /* an array that a part of backward leaves for later parts */
     FROM_LIBRARY    /* memory that forward.c, sums.c or backward.c places */
@@ -257,8 +257,8 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes
-                       */
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes.
+                         FROM_ROW_SUMS: the same, or 0 for numbers */
     int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
                          attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
@@ -309,7 +309,8 @@ struct kernel {
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
-    /* Backward: the number of parts, of arrays FROM_SAVED and FROM_ROW_SUMS, the number of the saved solution or -1 */
+    /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query, the number of the saved
+       solution or -1 */
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
     const uint16_t *sums_wanted;

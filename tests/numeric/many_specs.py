@@ -225,6 +225,22 @@ FOUND |= {
         'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}, 'gate': {'shape': ['B', 'H', 'Nq']}}, 'similarity': 'softmax', 'mask': 'causal',
         'sums': {'a': {'factor': '1 + tanh(s)'}, 'c': {'values': 'v2', 'factor': 'exp(0.1 * (j - i))'}, 'n': {'values': 1, 'factor': 's'}},
         'output': 'a * n + sigmoid(gate[b][h][row]) * c / (1 + e)', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'products_of_sums': {
+        'arrays': ROWS | {'v2': {'shape': ['B', 'G', 'Nk', 'E']}}, 'scores': SCORES, 'similarity': 'softmax', 'mask': 'causal',
+        'sums': {'a': {}, 'c': {'values': 'v2', 'factor': 'tanh(r)'}, 'd1': {'similarity': {'softmax': {'scale': 0.3}}}},
+        'output': 'a * c - lam[h] * d1 * a', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'heads': 4, 'kv_heads': 2},
+    'sums_by_one_denominator': {
+        'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}}, 'prepare': [{'scale': {'by': 30}}], 'similarity': 'softmax', 'mask': 'causal',
+        'sums': {'a': {}, 'c': {'values': 'v2', 'factor': 'tanh(s)'}, 'd1': {'normalize': {'sink': '0.5 * h'}}},
+        'output': 'a + 0.25 * c - d1', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'tables_of_distances': {
+        'arrays': {'x': {'shape': ['B', 'H', 'Nq', 3]}, 'y': {'shape': [3, 'E'], 'learned': True}}, 'prepare': [{'scale': {'by': 30}}],
+        'similarity': {'softmax': {'modify': 's + x[b][h][row][clamp(j - i, -1, 1) + 1]'}}, 'shape': {'head_dim': 4},
+        'sums': {'o': {}, 'w0': {'factor': 'j < i', 'values': 1}, 'w2': {'factor': 'j > i', 'values': 1}},
+        'output': 'o + w0 * y[0][e] + w2 * y[2][e]', 'emit': ['forward', 'backward']},
+    'output_of_the_only_sum': {
+        'arrays': {'gate': {'shape': ['B', 'H', 'Nq', 'E']}}, 'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 4},
+        'output': 'o * o * sigmoid(gate[b][h][row][e])', 'emit': ['forward', 'backward', 'decode']},
     'gradients_of_rows_of_heads': {
         'arrays': {'q2': {'shape': ['B', 'H', 'Nq', 'D']}, 'k2': {'shape': ['B', 'H', 'Nk', 'D']}}, 'scores': SCORES,
         'similarity': {'softmax': {'modify': '0.18 * r'}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 8},

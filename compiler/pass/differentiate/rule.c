@@ -311,6 +311,8 @@ static const struct expr *with_own_value(struct reversal *x, const struct expr *
                        with_own_value(x, derivative->arg[2], e->arg[2], own));
 }
 
+enum { MAX_QUOTIENTS = 16 };
+
 static bool divides_by(const struct expr *e, const struct expr *divisor)
 {
     bool divides = false;
@@ -343,6 +345,56 @@ static const struct expr *without_divisor(struct reversal *x, const struct value
     return divides_by(e->arg[0], *divisor) ? where_not_zero(x, *divisor, e->arg[0]) : e->arg[0];
 }
 
+/* A summand of a derivative: e / divisor, or 0 where the divisor is 0. divisor = NULL: it is e. */
+struct quotient {
+    const struct expr *e, *divisor;
+};
+
+/* Returns whether e has a quotient that without_divisor finds, perhaps in one of its summands. */
+static bool has_quotient(struct reversal *x, const struct value *v, const struct expr *e)
+{
+    const struct expr *divisor;
+    const bool both = e->op == EXPR_ADD || e->op == EXPR_SUB || e->op == EXPR_MUL;
+    without_divisor(x, v, e, &divisor);
+    if (divisor) return true;
+    if (!both && e->op != EXPR_DIV && e->op != EXPR_NEG) return false;
+    return has_quotient(x, v, e->arg[0]) || (both && has_quotient(x, v, e->arg[1]));
+}
+
+/* Adds the summands of factor * e to the list, one for each divisor. Sums that share weights have quotients by one
+   row's sum in several summands. factor = NULL: 1. */
+static void add_quotients(struct reversal *x, const struct value *v, const struct expr *e, const struct expr *factor,
+                          struct quotient *list, int *count)
+{
+    struct quotient own;
+    own.e = without_divisor(x, v, e, &own.divisor);
+    const struct expr *const a = e->arg[0], *const b = e->arg[1];
+    if (!own.divisor && has_quotient(x, v, e)) {
+        const struct expr *const one = factor ? factor : expr_real(x->m, 1);
+        if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
+            add_quotients(x, v, a, factor, list, count);
+            add_quotients(x, v, b, e->op == EXPR_ADD ? factor : expr_neg(x->m, one), list, count);
+        } else if (e->op == EXPR_NEG)
+            add_quotients(x, v, a, expr_neg(x->m, one), list, count);
+        else if (e->op == EXPR_DIV)
+            add_quotients(x, v, a, expr_div(x->m, one, b), list, count);
+        else if (has_quotient(x, v, a))
+            add_quotients(x, v, a, factor ? times(x, factor, b) : b, list, count);
+        else
+            add_quotients(x, v, b, factor ? times(x, factor, a) : a, list, count);
+        return;
+    }
+    if (factor) own.e = times(x, own.e, factor);
+    int k = 0;
+    while (k < *count && list[k].divisor != own.divisor) k++;
+    if (k < *count)
+        list[k].e = expr_add(x->m, list[k].e, own.e);
+    else if (k == MAX_QUOTIENTS)
+        reversal_fail(x, "an output with too many divisors");
+    else
+        list[(*count)++] = own;
+}
+
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
 {
     struct value v = x->g->value[number];
@@ -357,28 +409,41 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
     if (power) v = x->g->value[weight.weight]; /* differentiates the normalised power, which has a constant divisor */
     for (int k = 0; k < v.operands && !x->failed; k++) {
         if (v.operand[k].of >= x->forward || !x->active[v.operand[k].of]) continue;
-        const struct expr *e = expr_derivative(x->m, v.expr, expr_operand(x->m, k)), *divisor = NULL;
+        const struct expr *e = expr_derivative(x->m, v.expr, expr_operand(x->m, k));
         if (expr_is_real(e, 0)) continue;
+        struct quotient list[MAX_QUOTIENTS];
+        int count = 0;
         struct value map = v;
         map.op = GRAPH_MAP;
-        int by = -1;
         if (weight.exponential)
             e = expr_replace(x->m, e, weight.exponential, reversal_value(x, &map, weight.factor));
-        else if (!power) {
+        else if (!power)
             e = with_own_value(x, e, v.expr, reversal_value(x, &map, number == x->out ? x->given_out : number));
-            e = without_divisor(x, &v, e, &divisor);
+        if (weight.exponential || power)
+            list[count++] = (struct quotient){e, NULL};
+        else
+            add_quotients(x, &v, e, NULL, list, &count);
+        for (int n = 0; n < count && !x->failed; n++) {
+            const struct expr *const divisor = list[n].divisor;
+            struct value own = map;
+            int by = -1;
+            /* A term that is summed over rows keeps quotients of sums, because the sums may overflow. */
+            const bool over_rows = divisor && (reversal_axes_within(x, &v, divisor) & ~ref_axes(&v.operand[k]));
+            if (over_rows && !expr_has(list[n].e, EXPR_EXP) && !expr_has(list[n].e, EXPR_EXP2))
+                list[n].e = where_not_zero(x, divisor, expr_div(x->m, list[n].e, divisor));
+            else if (divisor) {
+                struct value row = v;
+                by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
+                struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
+                if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
+                    by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once
+                                                                                              for all operands */
+                row_divisor = divisor;
+                row_by = by;
+            }
+            e = times(x, reversal_value(x, &own, t.value), list[n].e);
+            deliver(x, &own, e, value_axes(&v), &v.operand[k], by, t.where);
         }
-        if (divisor) {
-            struct value row = v;
-            by = divisor->op == EXPR_OPERAND ? v.operand[divisor->integer].of : -1;
-            struct ref plain = by >= 0 ? graph_ref(x->g, by, NULL) : (struct ref){0};
-            if (by < 0 || !ref_equal(&plain, &v.operand[divisor->integer]))
-                by = divisor == row_divisor ? row_by : reversal_map(x, &row, divisor); /* the divisor is made once
-                                                                                          for all operands */
-            row_divisor = divisor;
-            row_by = by;
-        }
-        deliver(x, &map, times(x, reversal_value(x, &map, t.value), e), value_axes(&v), &v.operand[k], by, t.where);
     }
 }
 

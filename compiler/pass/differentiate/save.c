@@ -2,7 +2,8 @@
    - Saved rows depend on a sum over a sequence, such as the logarithm of a row's sum. They do not depend on `out` or
      `dout`. Forward stores them.
    - Row sums depend on `out` or `dout`, and on a sum over a row's elements, such as <out[i], dout[i]>. A program before
-     the gradients computes them. In the quadratic form it also computes sums over keys that weights depend on.
+     the gradients computes them. In the quadratic form it also computes sums over keys that weights depend on, which
+     may be vectors.
    A row value is stored only if a value of another kind uses it. */
 #include "differentiate.h"
 
@@ -195,8 +196,14 @@ static void separate_functions(struct graph *g, int output)
         }
 }
 
-/* Takes the rows that are sums over keys, even given all saved rows, and that values of pairs need. They read no saved
-   rows, because their sums have separate maxima. */
+/* Whether v has a vector of the output's elements for each row, such as a sum that an output multiplies by another. */
+static bool is_vector_of_rows(const struct graph *g, int v, int result)
+{
+    return g->value[v].operands > 0 && value_axes(&g->value[v]) == value_axes(&g->value[result]);
+}
+
+/* Takes the rows and vectors of rows that are sums over keys, even given all saved rows, and that values of pairs need.
+   They read no saved rows, because their sums have separate maxima. */
 static void take_sums(struct graph *g, struct graph *made, int result, const char *name)
 {
     struct graph *const trial = graph_copy(g), *const saved = graph_copy(g);
@@ -205,7 +212,8 @@ static void take_sums(struct graph *g, struct graph *made, int result, const cha
     name_rows(trial, saved, saved->outputs, &x, "saved");
     x = marks_of(trial, result, name);
     const bool *const for_pairs = leads_to_pairs(g);
-    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.sums[v] && for_pairs[v];
+    for (int v = 0; v < g->values; v++)
+        x.row[v] = ((x.row[v] && x.late[v]) || is_vector_of_rows(g, v, result)) && x.sums[v] && for_pairs[v];
     name_rows(g, made, 0, &x, "row");
 }
 
