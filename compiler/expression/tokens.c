@@ -7,72 +7,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* All punctuation of C, and other signs that users may type. Longer signs come first.
-   - allowed: the sign is part of the language
+/* All punctuation of C, and other signs that users may type, each with a blank after it.
+   - allowed: the signs are part of the language
    - note: an explanation, or NULL */
-static const struct sign {
-    const char *text;
+static const struct signs {
+    const char *list;
     bool allowed;
     const char *note;
 } signs[] = {
-    {"%:%:", false, NULL},
-    {"...", false, NULL},
-    {"<<=", false, "an expression cannot assign"},
-    {">>=", false, "an expression cannot assign"},
-    {"\?\?", false, NULL}, /* trigraphs */
-    {"//", false, "a comment begins with # and is written outside the expression"},
-    {"/*", false, "a comment begins with # and is written outside the expression"},
-    {"**", false, "a power is written pow(x, y)"},
-    {"++", false, "an expression cannot assign"},
-    {"--", false, "an expression cannot assign; to subtract a negative number, put a blank between the signs"},
-    {"->", false, NULL},
-    {"+=", false, "an expression cannot assign"},
-    {"-=", false, "an expression cannot assign"},
-    {"*=", false, "an expression cannot assign"},
-    {"/=", false, "an expression cannot assign"},
-    {"%=", false, "an expression cannot assign"},
-    {"&=", false, "an expression cannot assign"},
-    {"|=", false, "an expression cannot assign"},
-    {"^=", false, "an expression cannot assign"},
-    {"<<", true, NULL},
-    {">>", true, NULL},
-    {"<:", false, NULL}, /* digraphs */
-    {":>", false, NULL},
-    {"<%", false, NULL},
-    {"%>", false, NULL},
-    {"%:", false, NULL},
-    {"<=", true, NULL},
-    {">=", true, NULL},
-    {"==", true, NULL},
-    {"!=", true, NULL},
-    {"&&", true, NULL},
-    {"||", true, NULL},
-    {"=", false, "a comparison is written '=='"},
-    {"&", true, NULL},
-    {"|", true, NULL},
-    {"^", true, NULL},
-    {"~", true, NULL},
-    {"\xe2\x89\xa4", false, "write '<='"},
-    {"\xe2\x89\xa5", false, "write '>='"},
-    {"\xe2\x89\xa0", false, "write '!='"},
-    {"\xe2\x88\x92", false, "write '-'"},
-    {"\xc3\x97", false, "write '*'"},
-    {"\xc2\xb7", false, "write '*'"},
-    {"+", true, NULL},
-    {"-", true, NULL},
-    {"*", true, NULL},
-    {"/", true, NULL},
-    {"%", true, NULL},
-    {"<", true, NULL},
-    {">", true, NULL},
-    {"!", true, NULL},
-    {"?", true, NULL},
-    {":", true, NULL},
-    {"(", true, NULL},
-    {")", true, NULL},
-    {"[", true, NULL},
-    {"]", true, NULL},
-    {",", true, NULL},
+    {"<< >> <= >= == != && || & ^ | ~ + - * / % < > ! ? : ( ) [ ] , ", true, NULL},
+    {"%:%: ... -> <: :> <% %> %: ", false, NULL},
+    {"\?\? ", false, NULL}, /* trigraphs */
+    {"<<= >>= ++ += -= *= /= %= &= |= ^= ", false, "an expression cannot assign"},
+    {"-- ", false, "an expression cannot assign; to subtract a negative number, put a blank between the signs"},
+    {"= ", false, "a comparison is written '=='"},
+    {"// /* ", false, "a comment begins with # and is written outside the expression"},
+    {"** ", false, "a power is written pow(x, y)"},
+    {"\xe2\x89\xa4 ", false, "write '<='"},
+    {"\xe2\x89\xa5 ", false, "write '>='"},
+    {"\xe2\x89\xa0 ", false, "write '!='"},
+    {"\xe2\x88\x92 ", false, "write '-'"},
+    {"\xc3\x97 \xc2\xb7 ", false, "write '*'"},
+};
+
+/* A sign of an expression, and the list that it is in, or NULL. */
+struct sign {
+    char text[5];
+    size_t length;
+    const struct signs *of;
 };
 
 static const char *const types[] = {"char",   "double", "float",    "int",  "int64_t", "long", "short",
@@ -456,9 +418,9 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     w->function = false;
     if (*s == '[' || *s == ']') return check_subscript(w, *s == '[');
     end_subscripts(w);
-    if (!sign->allowed) {
+    if (!sign->of->allowed) {
         expression_error(r, w->at, "'%s' is not part of expressions", s);
-        if (sign->note) expression_note(r, w->at, "%s", sign->note);
+        if (sign->of->note) expression_note(r, w->at, "%s", sign->of->note);
         w->operand = false;
         /* these signs begin a comment, so the rest of the text is not checked */
         return strcmp(s, "//") != 0 && strcmp(s, "/*") != 0;
@@ -511,11 +473,19 @@ static bool check_sign(struct walk *w, const struct sign *sign)
     return true;
 }
 
-static const struct sign *find_sign(const char *text)
+/* Returns the longest sign at the beginning of the text. */
+static struct sign find_sign(const char *text)
 {
+    struct sign found = {.of = NULL};
     for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
-        if (strncmp(text, signs[k].text, strlen(signs[k].text)) == 0) return &signs[k];
-    return NULL;
+        for (const char *sign = signs[k].list; *sign; sign += strcspn(sign, " ") + 1) {
+            const size_t length = strcspn(sign, " ");
+            if (length > found.length && strncmp(text, sign, length) == 0) {
+                found = (struct sign){.length = length, .of = &signs[k]};
+                memcpy(found.text, sign, length);
+            }
+        }
+    return found;
 }
 
 /* Returns whether the word at w->at is the `int` of a cast, alone in parentheses. */
@@ -565,10 +535,10 @@ static bool check_token(struct walk *w)
         w->function = false;
         w->prefix = 0;
     } else {
-        const struct sign *sign = find_sign(s);
-        if (sign) {
-            if (!check_sign(w, sign)) return false;
-            length = strlen(sign->text);
+        const struct sign sign = find_sign(s);
+        if (sign.of) {
+            if (!check_sign(w, &sign)) return false;
+            length = sign.length;
         } else if ((unsigned char)*s < 0x20 || *s == 0x7f) {
             expression_error(r, w->at, "control character U+%04X in an expression", (unsigned)*s);
         } else {
