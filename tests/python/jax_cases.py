@@ -240,5 +240,25 @@ def integers_may_be_wider(folder):
                 '%s is int16; %s takes int32, because JAX traces it and hides its values' % (word, made.name))
 
 
+@case
+def weights_under_jit_and_vmap(folder):
+    made, given = small('softmax_causal'), inputs()
+    wanted = made(*map(np.asarray, given), weights=True)
+    call = lambda *a: made(*a, weights=True)
+    got = jax.jit(call)(*given)
+    check(type(got).__name__ == 'Weighed' and isinstance(got.weights, jax.Array), type(got))
+    same(got, wanted, 0, 'jit')
+    two = jax.vmap(call)(*(jnp.stack([x, x / 2]) for x in given))
+    same([x[0] for x in two], wanted, 0, 'vmap')
+    same([x[1] for x in two], call(*(x / 2 for x in given)), 0, 'vmap')
+    of_numbers = small('packed_documents')
+    ids = np.repeat(np.arange(2), 4)[None, :7].repeat(2, 0).astype('int32')
+    q, k, v = inputs(n=7)
+    same(jax.jit(lambda *a: of_numbers(*a, document=ids, weights=True))(q, k, v),
+         of_numbers(*map(np.asarray, (q, k, v)), document=ids, weights=True), 0, 'a parameter')
+    refuses(lambda: made(*given, weights=np.zeros((2, 4, 5, 7), 'float32')), ValueError,
+            'weights= takes True for arrays of JAX, which are immutable')
+
+
 if __name__ == '__main__':
     sys.exit(main(__doc__))

@@ -182,7 +182,7 @@ def all_cases(link):
     for name, packages, files, more in (
             ('numpy', (), ('numpy', 'stored', 'pages'), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'formulas', 'sdpa', 'transformers', 'sharing',
-                                        'jax', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
+                                        'jax', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:

@@ -123,7 +123,13 @@ class Kernel:
                     return made
             except SpecError:  # the message about statistics is raised
                 pass
-        return self._variant("statistics")[0]
+        try:
+            return self._variant("statistics")[0]
+        except SpecError as why:
+            if "those of one sum" not in str(why):
+                raise
+            raise SpecError(f"{self.name}: several processes merge the results of one sum by its statistics, and the spec "
+                            "has 'sums'; call a kernel for each sum, and compute 'output' from their results") from None
 
     def _with_rank_gradients(self) -> Binding | None:
         """Returns this kernel compiled for attn_ranks_backward: with statistics, or of a linear form with a state of sums.
@@ -389,8 +395,11 @@ class Kernel:
             if statistics is not False or saved is not None:
                 raise ValueError(f"{self.name}: a call that returns weights takes no statistics= and no saved=")
             count = of_tensors().threads_alone("weights=") if _is(q, "torch", "Tensor") else 0
-            made = self._with_weights().forward(*arrays, given, self._seed(seed), out,
-                                                count if threads is None else threads, weights=weights)
+            if _is(q, "jax", "Array"):
+                made = doors["jax"]().call(self, *arrays, self._seed(seed), out, threads, given, query_start, weights)
+            else:
+                made = self._with_weights().forward(*arrays, given, self._seed(seed), out,
+                                                    count if threads is None else threads, weights=weights)
         elif statistics is not False:
             if saved is not None and not (self._binding.kernel.merge and self._binding.kernel.saved):
                 raise ValueError(f"{self.name}: for both saved= and statistics=, the spec needs "

@@ -20,7 +20,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxlib import version as jaxlib_version
 
 from ._arrays import _is_number, check_heads, check_shape, gradient_type, narrowed, words_of_heads
-from ._call import Binding, MaskTiles
+from ._call import Binding, MaskTiles, Weighed
 from ._compiler import cache_folders, CompilerError, compiler
 from ._dot_product import dot_product_attention as dot_product_attention
 from ._header import _header_text
@@ -235,6 +235,18 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
     return attend
 
 
+@functools.lru_cache(maxsize=None)
+def _weighing(kernel: Kernel) -> Callable[..., Any]:
+    """Returns the function of the same arguments whose results are the output and weights. It has no derivatives."""
+    _register(tuple(cache_folders()))
+
+    def forward(*arrays: Any) -> Any:
+        q, k, v = arrays[:3]
+        return _foreign(kernel._with_weights(),
+                        (_out_of(kernel, q, v), _array((*kernel._axes(q, v), k.shape[2]), q.dtype)), *arrays)
+    return _batched(kernel, forward, functools.partial(_has_batch, kernel), lambda number: True, True)
+
+
 def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: str,
            shape: tuple[int | str, ...]) -> None:
     if not isinstance(array, jax.Array) and not hasattr(array, "__array__"):
@@ -264,8 +276,10 @@ def _positions(start: Any, batch: int) -> Any:
 
 
 def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, threads: int | None,
-         given: Mapping[str, Any], start: Any = None) -> Any:
+         given: Mapping[str, Any], start: Any = None, weights: Any = False) -> Any:
     """Implements Kernel.__call__ for JAX arrays. start: the argument query_start"""
+    if weights is not False and weights is not True:
+        raise ValueError("weights= takes True for arrays of JAX, which are immutable")
     if kernel._binding.takes_stored:
         raise TypeError(f"{kernel.name} has 'storage'; calls with stored keys and values take NumPy arrays and tensors")
     if out is not None:
@@ -309,4 +323,5 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
             value = narrowed(p.keyword, value)
         _check(kernel, sizes, p.keyword, value, p.dtype, p.shape)
         parameters.append(jnp.asarray(value))
-    return _function(kernel)(q, jnp.asarray(k), jnp.asarray(v), *parameters, _positions(start, sizes["B"]))
+    arrays = q, jnp.asarray(k), jnp.asarray(v), *parameters, _positions(start, sizes["B"])
+    return Weighed(*_weighing(kernel)(*arrays)) if weights else _function(kernel)(*arrays)

@@ -88,7 +88,8 @@ static int forward(const XLA_FFI_CallFrame *frame, const struct attn_kernel *ker
                    void *params)
 {
     p->workspace_bytes = kernel->workspace(p);
-    if (frame->rets.size > 1) p->saved = result(frame, 1);
+    if (frame->rets.size > 1) /* weights [batch, heads, n_q, n_k], or saved values */
+        *(((XLA_FFI_Buffer *)frame->rets.rets[1])->rank == 4 ? &p->weights : &p->saved) = result(frame, 1);
     void *workspace = room(p->workspace_bytes);
     const int error = workspace ? kernel->forward(p, params, argument(frame, 0)->data, argument(frame, 1)->data,
                                                   argument(frame, 2)->data, result(frame, 0), workspace)
