@@ -142,12 +142,7 @@ void spec_read_arrays(struct spec_reader *r)
         if (a->key && a->key->axis[a->key->rank - 2].extent != EXTENT_NK)
             spec_error(r, scores->item[k], "'%s': '%s' has no rows of keys", a->name, a->key->name);
     }
-    struct yaml *const sums = read_values(r, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM),
-                       *const output = yaml_get(r->root, "output");
-    if (output && (!sums || !sums->count)) {
-        spec_error(r, output, "'output' is an expression of sums, but the spec has no 'sums'");
-        spec_note(r, output, "for example, write sums: {a: {}, c: {similarity: …}}");
-    }
+    read_values(r, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM);
 }
 
 void spec_check_array_names(struct spec_reader *r)

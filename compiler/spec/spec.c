@@ -16,6 +16,9 @@ const struct spec *spec_read(struct arena *arena, const char *file, const char *
     if (!r.root) return NULL;
     if (r.root->kind == YAML_MAP)
         for (int i = 0; i < overrides; i++) spec_override(&r, override[i]);
+    /* An output of the only sum names it `o`. */
+    if (r.root->kind == YAML_MAP && yaml_get(r.root, "output") && !yaml_get(r.root, "sums"))
+        spec_override(&r, "sums={o: {}}");
     if (r.root->kind == YAML_MAP) spec_read_arrays(&r);
     spec_read_tree(&r);
     if (r.root->kind == YAML_MAP) {
