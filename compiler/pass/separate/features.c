@@ -639,7 +639,7 @@ const struct expr *separate_of_last_id(const struct separation *x, const struct 
 /* Whether each index of the axis has its own sum of this side's features. */
 static bool is_outer(const struct separation *x, enum side side, int axis)
 {
-    return x->outer >> axis & 1 && (side == QUERY || x->m->axis[axis].source != SIZE_MEMBERS);
+    return x->outer >> axis & 1 && (side == QUERY || x->apart || x->m->axis[axis].source != SIZE_MEMBERS);
 }
 
 int separate_feature_map(struct separation *x, const struct node *n, enum side side, int axis, int64_t chunk)

@@ -417,18 +417,16 @@ static bool has_room(struct separation *x, const struct plan *plan, int feature_
     return !x->full;
 }
 
-/* Whether a sum's other factor varies along an axis of heads that the features of keys do not have. States are sums
-   over the axes of these features. */
-static bool has_other_heads(const struct separation *x, const struct plan *plan, int key, int moved)
+/* Whether a sum over keys has another factor with an axis of query heads, such as values of each head. */
+static bool has_other_heads(const struct separation *x)
 {
     bool has = false;
-    const struct value *const features = &x->g->value[key];
-    for (int u = 0; u < plan->users; u++) {
-        const struct value *const sum = &x->g->value[plan->user[u] + moved];
-        for (int k = 0; k < sum->operands; k++)
-            for (int a = 0; a < x->m->axes && sum->operand[k].of != x->weight; a++)
-                has |= ref_uses_axis(&sum->operand[k], a) && x->m->axis[a].source == SIZE_MEMBERS &&
-                       !value_has_axis(features, a);
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *const sum = &x->g->value[v];
+        for (int k = 0; k < sum->operands && sum->op == GRAPH_CONTRACT && !value_has_axis(sum, x->stream); k++)
+            for (int a = 0; a < x->m->axes; a++)
+                has |= x->m->axis[a].source == SIZE_MEMBERS && ref_uses_axis(&sum->operand[k], a) &&
+                       ref_uses_axis(&sum->operand[k], x->stream) && !ref_uses_axis(&sum->operand[k], x->lane);
     }
     return has;
 }
@@ -467,8 +465,6 @@ static bool rewrite(struct separation *x, struct plan *plan)
         key = query < 0 ? -1 : separate_feature_map(x, plan->features, KEY, feature_axis, plan->chunk);
     if (key < 0 || (plan->last && !has_room(x, plan, feature_axis)))
         return separate_none(x, "its features, or the decays of their sums, have too many factors") != NULL;
-    if (has_other_heads(x, plan, key, x->weight - old))
-        return separate_none(x, "the values of query heads that share keys differ") != NULL;
     struct separated_form *const form = &x->c->separated;
     const double near_keys = !plan->last       ? 0
                              : plan->ahead < 0 ? (double)plan->chunk / 2
@@ -557,6 +553,7 @@ void pass_separate(struct compilation *c)
     }
     const bool draws = draws_pairs(c->graph);
     if (draws) separate_none(x, "it draws a random number for each pair");
+    x->apart = has_other_heads(x);
     read_at_chunks(x);
     struct graph *const before = solves ? graph_copy(c->graph) : NULL;
     struct plan plan = {0}, done = {0};

@@ -66,6 +66,7 @@ struct separation {
     int weight, lane, stream;  /* the weight's value, and the axes of queries and keys */
     const struct value *value; /* the weight */
     uint32_t outer;            /* the axes of the weight's sums over sequences and heads */
+    bool apart;                /* query heads that share keys have their own states */
     bool exponentials;         /* a pair of a query and a key takes an exponential for each term of an inner product */
     const struct expr *last;   /* the last key that a query sees. NULL: all queries see the same keys, in one state */
     bool sums;                 /* the weight has a decay by prefix sums */
