@@ -242,6 +242,8 @@ DELTA |= {
     'write': erasing('beta[b][h][t]', IDENTITY, 'xy'), 'write_elements': erasing('-1', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][d]'}),
     'write_gated': erasing('beta[b][h][t]', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][0]'}),
     'write_elu': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], 'xy', normalize='sum')}
+DELTA |= {name + '_documents': (rate, similarity, more | {'mask': MASKS['document']}) for name, (rate, similarity, more)
+          in DELTA.items() if name in ('plain', 'gated', 'elements', 'polynomial', 'write_elements')}
 SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}
 # The delta rule without a linear form, by blocked substitution. Each value is (rate, similarity, other keys of the spec).
 SUBSTITUTED = {
@@ -680,6 +682,7 @@ def main():
             suite.case('bits/delta_' + name, bits, suite, spec | {'name': 'bits_d%d' % n, 'dtype': dtypes[n % 2]},
                        (2, 2, 2, 135, 150), n)
             if name in ('plain', 'polynomial') and not WHOLE: continue   # `elements`, `decay` and `gated` have more
+            if 'documents' in name: continue   # the callers of `memory` have no ids
             suite.case('memory/delta_' + name, memory, suite, spec | {'name': 'memory_d%d' % n})
     for n, (name, (rate, similarity, form)) in enumerate(SUBSTITUTED.items()):
         spec = base | {'name': 'substituted%d' % n, 'similarity': similarity, 'mask': 'causal', 'delta': {'rate': rate},

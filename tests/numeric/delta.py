@@ -63,7 +63,7 @@ FORWARD = {
     'block_1': {'block': 1}, 'block_5': {'block': 5}, 'block_200': {'block': 200},
     'statistics': {'similarity': {'linear': {'features': 'squared_relu'}}, 'normalize': 'sum',
                    'emit': ['forward', 'statistics']},
-    'linear': {'algorithm': 'linear'},
+    'linear': {'algorithm': 'linear'}, 'documents': {'mask': {'all': ['causal', 'document']}},
 }
 TAU = {'delta': {'rate': '0.7 / (1 + exp(-tau[h])) + 0.001 * (t % 7)'}, 'arrays': {'tau': {'shape': ['H']}}}
 # Logarithms of decays, as in gated DeltaNet. A reset clears the state. Growth means factors above 1.
@@ -74,7 +74,7 @@ LOGS = {'gate': ('gate[b][h][t]', GATE), 'resets': ('gate[b][h][t] * (t % 20 == 
 ELEMENTS = {'elements': ('gate[b][h][t][d]', {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}),
             'element_resets': ('gate[b][h][t] * (t % 20 == 7 && d % 3 == 0 ? 1000000 : d % 5)', GATE)}
 OF_D = 'identity', 'rope', 'norm', 'relu', 'elu', 'squared_relu', 'polynomial', 'square', 'custom', 'of_positions', \
-    'strict', 'values_are_keys', 'wide', 'narrow', 'block_1', 'block_5', 'statistics'
+    'strict', 'values_are_keys', 'wide', 'narrow', 'block_1', 'block_5', 'statistics', 'documents'
 GATED = {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': LOGS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | LOGS[log][1]}
     for n, name in enumerate(FORWARD) if name not in ('exact', 'linear')
@@ -107,6 +107,7 @@ def written(name, **more):
 WRITE = {name: written(name) for name in ('identity', 'rope', 'elu', 'polynomial', 'block_5', 'values_are_keys', 'gate', 'elements')}
 WRITE['alone'] = written('identity', delta=BASE['delta'] | {'write': 'y'}, prepare=['l2norm', {'l2norm': {'rows': ['y']}}])
 WRITE['alone']['arrays'] = {name: shape for name, shape in WRITE['alone']['arrays'].items() if name != 'x'}
+WRITE['documents'] = written('elements', mask=FORWARD['documents']['mask'])
 WRITE['minus_one'] = written('elements', delta={'rate': '-1', 'erase': 'x', 'write': 'y'})
 WRITE['minus_one']['arrays'] = {name: shape for name, shape in WRITE['minus_one']['arrays'].items() if name != 'beta'}
 # Specs without a linear form. Some have weights relative to the maximum of their row, or masks that no state can
@@ -147,7 +148,7 @@ QUADRATIC |= {'erase_' + name: ERASE[name] | more for name, more in (
     ('identity', {'algorithm': 'quadratic'}), ('elements', {'algorithm': 'quadratic'}), ('rope', SOFTMAX | WINDOW),
     ('gate', SOFTMAX | {'mask': {'all': ['causal', 'document']}}))}
 QUADRATIC |= {'write_' + name: WRITE[name] | more for name, more in (
-    ('identity', {'algorithm': 'quadratic'}), ('elements', WINDOW), ('rope', {'mask': {'all': ['causal', 'document']}}))}
+    ('identity', {'algorithm': 'quadratic'}), ('elements', WINDOW), ('rope', {'mask': {'all': ['causal', 'document']}, 'algorithm': 'quadratic'}))}
 # The sum over earlier keys is divided by its weights, as in DeltaFormer.
 DIVIDED = {'delta': {'rate': 0.8, 'normalize': 'sum'}, 'arrays': {}}
 QUADRATIC |= {'divided_' + name: more for name, more in {
@@ -161,11 +162,11 @@ APPENDING = ['softmax_rope', 'softmax_window', 'softmax_documents', 'softmax_par
              'gated_odd-elements', 'quadratic_strict', 'erase_rope', 'erase_elements',
              'write_identity', 'write_elements', 'divided_softmax']
 GROWING = {name: FORWARD[name] | TAU for name in ('identity', 'rope', 'decay', 'slow_decay', 'strict', 'values_are_keys',
-                                                  'wide', 'narrow', 'block_1', 'block_5', 'block_200')}
+                                                  'wide', 'narrow', 'block_1', 'block_5', 'block_200', 'documents')}
 GROWING |= {name: FORWARD[name] | {'delta': {'rate': rate}, 'arrays': {}} for name, rate in (
     ('relu', 0.3), ('elu', 0.02), ('polynomial', 0.05), ('exact', 0.005), ('norm', 0.01), ('hedgehog', 0.1))}
 GROWING |= {'erase_' + name: ERASE[name] for name in ('identity', 'rope', 'block_5', 'elements')}
-GROWING |= {'write_' + name: WRITE[name] for name in ('identity', 'elu', 'block_5', 'minus_one')}
+GROWING |= {'write_' + name: WRITE[name] for name in ('identity', 'elu', 'block_5', 'minus_one', 'documents')}
 UNDERFLOW = 2.0 ** -120   # f32 has no smaller numbers of full precision, times the largest input
 # Each shape is (batch, heads, n_q, n_k).
 SHAPES = [(2, 3, 33, 33), (1, 1, 1, 1), (1, 2, 70, 200), (1, 2, 150, 80), (3, 1, 64, 64), (1, 1, 129, 129)]

@@ -149,9 +149,6 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
     x->needed = needed;
     for (int v = 0; v < x->g->values; v++)
         if (needed[v]) lower_value(x, v);
-    const int later = solve->backward ? x->stream : rows, sooner = solve->backward ? rows : x->stream;
-    const struct expr *const implied = expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later));
-    if (solve->where != implied) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
     x->lowered[x->solve].array = lower_system(
         x, lower_rest(x, rows, lanes, state < 0 ? state : lower_earlier(x, state, rows)));
     if (program_has_transitions(&x->c->program)) x->lowered[x->solve].transition = lower_transitions(x, rows);

@@ -23,7 +23,10 @@ int lower_earlier(struct lowering *x, int state, int rows)
 int lower_system(struct lowering *x, int rest)
 {
     const struct value *const solve = &x->g->value[x->solve];
-    const int *const axes = x->l->array[rest].axes, lanes = axes[1], solution[2] = {x->stream, lanes};
+    const int *const axes = x->l->array[rest].axes, lanes = axes[1], solution[2] = {x->stream, lanes},
+                     later = solve->backward ? x->stream : axes[0], sooner = solve->backward ? axes[0] : x->stream;
+    if (solve->where != expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later)))
+        lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
     struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
     s->backward = solve->backward;
     s->rank = 2;

@@ -37,7 +37,8 @@ enum { CHUNK_OF_ELEMENTS = 32 };
 /* The name of the axis of chunks. */
 static const char CHUNK[] = "chunk";
 
-static const char only_causal[] = "with 'delta', the only mask that is compiled is 'causal'";
+static const char only_causal[] = "with 'delta', the only masks that are compiled are 'causal', 'document' "
+                                  "and conditions on keys, combined by 'all'";
 
 /* ---- the regions ---- */
 
@@ -78,6 +79,19 @@ static int of_shown_too(struct separation *x, const struct ref *other, int64_t c
     return x->weight++;
 }
 
+/* Returns the factor of row f of a state from one chunk to the next, or NULL. It is 0 if another id begins. */
+static const struct expr *factor_of_state(struct separation *x, const struct node *features, const struct expr *f,
+                                          int64_t length, struct value *state)
+{
+    const struct expr *const kept = separate_kept(x, features, f, length, state);
+    if (!x->id[KEY]) return kept;
+    const struct expr *const chunk = expr_index(x->m, x->chunk_axis),
+                             *const next = expr_add(x->m, chunk, expr_int(x->m, 1)),
+                             *const goes_on = separate_same_id(x, separate_end_before(x, next, length),
+                                                               separate_end_before(x, chunk, length));
+    return expr_select(x->m, goes_on, kept ? kept : expr_real(x->m, 1), expr_real(x->m, 0));
+}
+
 /* Makes the state for `sum`, which sums the weight or weight * other. The state sums features or features * other. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
                     const struct plan *plan)
@@ -103,7 +117,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     state.fold = other ? FOLD_SET : FOLD_SUM;
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
     if (other)
-        state.operand[state.operands++] = x->id[KEY] || x->shown
+        state.operand[state.operands++] = (x->id[KEY] || x->shown) && graph_find_solve(x->g) < 0
                                               ? graph_ref(x->g, of_shown_too(x, other, plan->chunk), NULL)
                                               : *other;
     if (chunk_axis >= 0) {
@@ -113,13 +127,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
             const struct expr *first = expr_sub(x->m, begin, expr_int(x->m, plan->reach * plan->chunk));
             state.where = expr_and(x->m, expr_le(x->m, first, expr_index(x->m, x->stream)), state.where);
         }
-        state.keep = separate_kept(x, plan->features, expr_index(x->m, feature_axis), plan->chunk, &state);
-        if (x->id[KEY]) { /* the state's factor is 0 if another id begins between this chunk and the next */
-            const struct expr *chunk = expr_index(x->m, chunk_axis), *next = expr_add(x->m, chunk, expr_int(x->m, 1));
-            const struct expr *goes_on = separate_same_id(x, separate_end_before(x, next, plan->chunk),
-                                                          separate_end_before(x, chunk, plan->chunk));
-            state.keep = expr_select(x->m, goes_on, state.keep ? state.keep : expr_real(x->m, 1), expr_real(x->m, 0));
-        }
+        state.keep = factor_of_state(x, plan->features, expr_index(x->m, feature_axis), plan->chunk, &state);
     }
     if (chunk_axis < 0) state.where = plan->region;
     graph_insert(x->g, x->weight, state);
@@ -231,11 +239,11 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
     return condition == expr_eq(x->m, number[0], number[1]) || condition == expr_eq(x->m, number[1], number[0]);
 }
 
-/* Whether the plan's state can correct the values of a SOLVE: the mask is causal, and the features are not
-   exponential. Otherwise returns false after separate_none. */
+/* Whether the plan's state can correct the values of a SOLVE: the mask is causal, perhaps within documents, and the
+   features are not exponential. Otherwise returns false after separate_none. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
-    if (x->id[KEY] || x->shown || plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
+    if (plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
         return separate_none(x, only_causal) != NULL;
     return !separate_grows(x, plan->features) ||
            separate_none(x, "a linear form of 'delta' with exponential features is not compiled yet") != NULL;
@@ -357,7 +365,7 @@ static bool describe_state(struct separation *x, const struct node *features, in
     if (keys < 0) return false;
     struct value *const v = &x->g->value[solve + 1];
     v->operand[v->operands++] = graph_ref(x->g, keys, NULL);
-    v->keep = separate_kept(x, features, expr_index(x->m, feature_axis), plan->chunk, v);
+    v->keep = factor_of_state(x, features, expr_index(x->m, feature_axis), plan->chunk, v);
     return true;
 }
 
@@ -403,6 +411,9 @@ static bool correct(struct separation *x, const struct plan *plan)
     const int old = own.weight, map = separate_feature_map(&own, features, QUERY, feature_axis, plan->chunk);
     if (map < 0) return false;
     solve += own.weight - old;
+    if (own.id[KEY]) /* rows read 0 in place of a state with another id */
+        x->g->value[map].expr = expr_select(x->m, separate_same_id(&own, own.last, own.end[QUERY]),
+                                            x->g->value[map].expr, expr_real(x->m, 0));
     x->g->value[solve].operand[SOLVE_FEATURES] = graph_ref(x->g, map, NULL);
     x->g->value[solve].operands = SOLVE_FEATURES + 1;
     return !program_is_differentiated(&x->c->program) || describe_state(&own, features, feature_axis, plan, solve);
