@@ -129,7 +129,6 @@ def of_forms(row, turn):
     if row['weight'] == 'cube':   # a row of few keys may have a small s, whose features cancel
         row |= {'place': 'causal' if row['place'] == 'kept' else 'none', 'dtype': 'half' if row['dtype'] == 'half' else 'f32'}
     if 'i ' in weight and 'i %' not in weight: row['place'] = {'none': 'causal', 'kept_alone': 'kept'}.get(row['place'], row['place'])
-    if 'exp' in weight: row['place'] = {'kept': 'causal', 'kept_alone': 'none'}.get(row['place'], row['place'])
     return {'custom': {'weight': weight}}
 
 

@@ -293,10 +293,12 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && plan->reach && (x->decays || x->sums))
         return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
                NULL;
-    if (plan->features && (x->id[KEY] || x->shown) && separate_grows(x, plan->features))
-        return separate_none(x, x->id[KEY] ? "exponential features with ids are not compiled yet"
-                                           : "exponential features with a mask that hides keys from all queries are "
-                                             "not compiled yet") != NULL;
+    if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
+        return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
+    if (plan->features && x->shown && !separate_can_hide(x, plan->features))
+        return separate_none(x,
+                             "exponential feature maps with a mask that hides keys from all queries are not compiled "
+                             "yet") != NULL;
     if (plan->features && plan->features->kind == NODE_FACTOR && !plan->last && x->c->spec->emit & EMIT_BACKWARD &&
         x->c->spec->algorithm == ALGORITHM_AUTO && separate_grows(x, plan->features))
         return separate_none(x, "gradients of its linear form overflow if an exponent is large; if none is, force it "

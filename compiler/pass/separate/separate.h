@@ -134,8 +134,10 @@ bool separate_not_ahead(const struct separation *x, const struct expr *last, con
 /* Removes conditions on the key alone from `where`, and adds them to x->shown. Conditions that end the keys of all
    queries stay. Returns the remaining region, or NULL. */
 const struct expr *separate_without_hidden(struct separation *x, const struct expr *where);
-/* Returns e for keys that are shown, otherwise 0. */
+/* Returns e for keys that are shown, otherwise 0. separate_can_hide: whether this keeps the exponentials of n's
+   features relative to a maximum. */
 const struct expr *separate_if_shown(const struct separation *x, const struct expr *e);
+bool separate_can_hide(const struct separation *x, const struct node *n);
 /* Returns e for keys before the query's chunk: comparisons like "j < i" are known for these. */
 const struct expr *separate_for_earlier(struct separation *x, const struct expr *e);
 
