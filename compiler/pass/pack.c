@@ -89,8 +89,8 @@ static int packed_along(struct loops *l, const struct stmts *w, const struct ref
     for (; *at && (*at)->op == LOOPS_COPY; at = &(*at)->next) {
         const struct array *const there = &l->array[(*at)->assign[0].to.of];
         if ((*at)->operand[0].of == r->of && there->dtype == tile.dtype && there->paired == paired &&
-            there->matrix == matrix && there->rank == tile.rank &&
-            memcmp(there->axes, tile.axes, (size_t)tile.rank * sizeof *tile.axes) == 0 &&
+            there->matrix == matrix && (lane < 0 || (*at)->axes[(*at)->rank - 1] == lane) &&
+            (!matrix || memcmp(there->axes, tile.axes, (size_t)tile.rank * sizeof *tile.axes) == 0) &&
             same_axes(l, &(*at)->operand[0], r))
             return (*at)->assign[0].to.of;
     }
