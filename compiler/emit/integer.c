@@ -449,13 +449,12 @@ const char *emit_place(const struct module *m, const struct expr *e)
     return arena_printf(m->arena, "place[%s].%s", m->axis[row->integer].name, member[e->arg[1]->integer]);
 }
 
-/* Returns C for a number of a list: the numbers are the characters of a string. */
-static const char *list_text(struct emitter *x, const struct expr *e)
+const char *emit_list(const struct emitter *x, const struct expr *e)
 {
     struct text text = {0};
     for (size_t k = 1; k < strlen(e->name); k++)
         text_add(&text, "\\%o", (unsigned)listed_number(e->name, (int64_t)k - 1));
-    const char *const made = arena_printf(x->m->arena, "\"%s\"[%s]", text.data, emit_integer_text(x, e->arg[0], false));
+    const char *const made = arena_printf(x->m->arena, "\"%s\"", text.data);
     text_free(&text);
     return made;
 }
@@ -489,7 +488,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
-    if (e->op == EXPR_LISTED) return list_text(x, e);
+    if (e->op == EXPR_LISTED)
+        return arena_printf(arena, "%s[%s]", emit_list(x, e), emit_integer_text(x, e->arg[0], false));
     if (e->op == EXPR_ELEMENT) return arena_printf(arena, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
     if (e->op == EXPR_DRAWN)
         return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),

@@ -65,6 +65,8 @@ const char *emit_number(const struct emitter *x, double value, bool narrow);
    `lane`. of_lanes(user, sub) then returns the name of a vector with a subscript's value in each lane. */
 const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,
                                  const char *(*of_lanes)(void *user, const struct expr *sub), void *user);
+/* Returns C for the list of an EXPR_LISTED: a string whose characters are the numbers. */
+const char *emit_list(const struct emitter *x, const struct expr *e);
 /* Returns `e` as C. If `inner`, parentheses enclose everything but a name or number. */
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner);
 /* Returns whether a kernel with a state has an expression that uses the batch size or a batch index. */

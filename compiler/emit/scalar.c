@@ -471,6 +471,17 @@ static struct term ids_of_lanes(struct nest *n, const struct expr *e, enum level
     return ints_of(n, "%s", name);
 }
 
+/* Returns a term with numbers of a list for all lanes. Lanes that are not used may be after its end. */
+static struct term listed_of_lanes(struct nest *n, const struct expr *e, enum level level)
+{
+    const struct term at = as_int(n, scalar_term(n, e->arg[0], level));
+    const char *const name = scalar_format(n, "listed_%d", n->x->temporaries++);
+    scalar_line(n, level, "ints_%s %s = %s;", n->x->suffix, name, scalar_as_vector(n, at));
+    scalar_line(n, level, "for (int lane = 0; lane < %d; lane++) %s[lane] = %s[min(%s[lane], %d)];", n->x->lanes, name,
+                emit_list(n->x, e), name, (int)strlen(e->name) - 2);
+    return ints_of(n, "%s", name);
+}
+
 /* Returns whether e compares a random number with a 32-bit constant. */
 static bool compares_words(const struct expr *e)
 {
@@ -644,6 +655,7 @@ static struct term integer_term(struct nest *n, const struct expr *e, enum level
     switch ((int)e->op) {
     case EXPR_INDEX: return index_of_lanes(n);
     case EXPR_ID: return ids_of_lanes(n, e, level);
+    case EXPR_LISTED: return listed_of_lanes(n, e, level);
     case EXPR_TRUNC: return truncated(n, e, level);
     case EXPR_AND:
     case EXPR_OR: return and_or(n, e, level);
