@@ -32,6 +32,8 @@ CASES = {
                     'prepare': ['l2norm']},
     'elements_delta': {'decay': {'log': 'gate[b][h][t][d]'}, 'delta': RATE, 'arrays': {'gate': GATES, 'rate': GATE},
                        'prepare': ['l2norm']},
+    'written': {'decay': {'log': 'gate[b][h][t]'}, 'delta': {'rate': '0.1 * rate[b][h][t]', 'erase': 'x', 'write': 'y'},
+                'arrays': {'gate': GATE, 'rate': GATE, 'x': GATES, 'y': GATES}},
     'constant_decay': {'decay': {'log': '-0.125'}},
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}},
 }
@@ -54,6 +56,9 @@ def recurrence(spec, P, k, v, n):
     for t in range(n):
         gate = P['gate'][t] if 'gate' in P else -0.125
         if 'decay' in spec: S = S * np.exp(gate if np.ndim(gate) == 0 else gate[:, None])
+        if 'y' in P:
+            S = S + np.outer(k[t], v[t]) - np.outer(P['y'][t], 0.1 * P['rate'][t] * (P['x'][t] @ S))
+            continue
         u = v[t] - k[t] @ S if 'delta' in spec else v[t]
         S = S + np.outer(k[t], u * P['rate'][t] if 'delta' in spec else u)
     return S
