@@ -45,11 +45,6 @@ static int positions_fit(const struct attn_problem *p)
     return fit;
 }
 
-ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
-}
-
 ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p)
 {
     size_t elements = (size_t)a->elements;

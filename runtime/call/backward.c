@@ -465,7 +465,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
     const int takes = problem->saved && !has_outer(kernel, problem), solved = takes && problem->n_q > 0;
     const int64_t keys = attn_call_keys(kernel, &call.p);
     const int kept = takes && attn_call_program(kernel, RUN_FORWARD, 0, keys, MANY_ROWS, 0)->saves;
-    attn_call_set_saved(&call, kept ? (unsigned char *)problem->saved : next);
+    attn_call_place_rows(&call, FROM_SAVED, kept ? (unsigned char *)problem->saved : next);
     next += (size_t)kernel->saved * of_rows;
     attn_call_place_rows(&call, FROM_ROW_SUMS, next);
     next += (size_t)kernel->row_sums * of_rows;

@@ -43,7 +43,10 @@ enum { MANY_HEADS = -1, MANY_ROWS = 1 << 30 };
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q);
 /* Returns the program of a role that has one for each target. */
-ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role);
+INLINE const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role)
+{
+    return attn_call_program(kernel, role, 0, INT64_MAX, MANY_ROWS, 0);
+}
 /* Returns whether this machine can run it. */
 INLINE int attn_call_runs(const struct program *program)
 {
@@ -101,7 +104,10 @@ INLINE int64_t attn_call_keys(const struct kernel *kernel, const struct attn_pro
     return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
 }
 ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted); /* one of these arrays is not NULL */
-ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
+INLINE int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
+}
 /* Returns whether an id is smaller than the id of the previous key. */
 ATTN_API int attn_call_ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row);
 
@@ -141,12 +147,13 @@ ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, 
 /* ---- what forward saves for backward (saved.c) ---- */
 
 /* Returns the bytes of an array with an element per query and head. */
-ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p);
+INLINE size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
+}
 /* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
 ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at);
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p);
-/* Sets the places of the saved rows, which begin at `saved`. */
-ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved);
 /* Sets the place of the saved solution, if the kernel has one, in the memory `saved` of a call. */
 ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved);
 

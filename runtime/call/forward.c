@@ -178,7 +178,7 @@ static int take_saved(struct call *call, const struct attn_problem *problem, con
     if (!bytes_fit(saved)) return ATTN_ESIZE;
     if (problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
+    if (program->saves) attn_call_place_rows(call, FROM_SAVED, (unsigned char *)problem->saved);
     attn_call_set_solution(call, (unsigned char *)problem->saved);
     return 0;
 }

@@ -47,11 +47,6 @@ ATTN_API const struct program *attn_call_program(const struct kernel *kernel, en
     return &none;
 }
 
-ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role)
-{
-    return attn_call_program(kernel, role, 0, INT64_MAX, MANY_ROWS, 0);
-}
-
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
     const struct program *end = NULL;

@@ -1,11 +1,6 @@
 /* Values that forward saves for backward. */
 #include "call.h"
 
-ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
-}
-
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
     const size_t bytes = bytes_times(attn_call_row_bytes(kernel, p), kernel->saved),
@@ -29,11 +24,6 @@ ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, 
         call->array[k].strides = contiguous(call->p.heads, call->p.n_q, elements);
         at += bytes * (size_t)elements;
     }
-}
-
-ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved)
-{
-    attn_call_place_rows(call, FROM_SAVED, saved);
 }
 
 ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)

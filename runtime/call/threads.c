@@ -19,17 +19,6 @@ struct work {
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 };
 
-static void begin_work(struct work *w, const struct job *job, int64_t jobs, int threads, unsigned char *workspace,
-                       size_t bytes)
-{
-    memset(w, 0, sizeof *w);
-    w->job = job;
-    w->jobs = jobs;
-    w->threads = threads;
-    w->workspace = workspace;
-    w->bytes = bytes;
-}
-
 ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
 {
     const struct openmp *const openmp = kernel->openmp;
@@ -330,8 +319,7 @@ ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsi
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
     sort_jobs(job, jobs);
-    struct work work;
-    begin_work(&work, job, jobs, threads, workspace, bytes);
+    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
     in_threads(&work, work_on);
     return 0;
 }
@@ -343,8 +331,7 @@ ATTN_API int attn_call_run(const struct call *call, const struct program *progra
     if (!program->in_order || !call->progress) return attn_call_run_jobs(&job, 1, threads, workspace, bytes);
     if (threads > 1 && (call->p.threads == 0 || call->p.team))
         threads = useful_threads(effort(&call->p, program), threads);
-    struct work work;
-    begin_work(&work, &job, 1, threads, workspace, bytes);
+    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
     run_in_order(&work, &job);
     return 0;
 }
@@ -429,9 +416,8 @@ static void set_tiles(struct call *call, unsigned char *at)
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads)
 {
     struct job job = {.call = call};
-    struct work work;
+    struct work work = {.job = &job, .jobs = 1};
     double bytes = 0;
-    begin_work(&work, &job, 1, 1, NULL, 0);
     call->mask_tiles = tables;
     set_tiles(call, at);
     for (int k = 0; k < call->kernel->masks; k++) {
