@@ -225,6 +225,10 @@ FOUND |= {
         'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}, 'gate': {'shape': ['B', 'H', 'Nq']}}, 'similarity': 'softmax', 'mask': 'causal',
         'sums': {'a': {'factor': '1 + tanh(s)'}, 'c': {'values': 'v2', 'factor': 'exp(0.1 * (j - i))'}, 'n': {'values': 1, 'factor': 's'}},
         'output': 'a * n + sigmoid(gate[b][h][row]) * c / (1 + e)', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'written_keys_of_equal_weights': {
+        'arrays': {name: {'shape': ['B', 'H', 'Nk', 'D']} for name in ('a0', 'a1')}, 'similarity': {'custom': {'weight': '1 + h'}},
+        'mask': 'causal', 'normalize': 'none', 'delta': {'rate': '0.02', 'erase': 'a0', 'write': 'a1'}, 'shape': {'head_dim': 4},
+        'emit': ['forward', 'decode'], 'n_q': 90, 'n_k': 90},
     'products_of_sums': {
         'arrays': ROWS | {'v2': {'shape': ['B', 'G', 'Nk', 'E']}}, 'scores': SCORES, 'similarity': 'softmax', 'mask': 'causal',
         'sums': {'a': {}, 'c': {'values': 'v2', 'factor': 'tanh(r)'}, 'd1': {'similarity': {'softmax': {'scale': 0.3}}}},

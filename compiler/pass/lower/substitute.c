@@ -181,6 +181,18 @@ static struct stmt *tiles_loop(struct lowering *x, bool backward, struct stmt **
     return lower_chunks(x, x->lane, at);
 }
 
+/* Returns the region that masks the weights of the SOLVE. A sum that has the same weights, such as that of other
+   values, may see fewer keys. The SOLVE reads weights of earlier keys only, so this region is right for both. */
+static const struct expr *region_of_weights(const struct lowering *x, const struct value *solve)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *const value = &x->g->value[v];
+        for (int k = 0; k < value->operands && value->op == GRAPH_CONTRACT && value->where; k++)
+            if (value->operand[k].of == solve->operand[SOLVE_WEIGHTS].of) return value->where;
+    }
+    return solve->where;
+}
+
 void lower_substitution(struct lowering *x, struct stmt **at)
 {
     const struct value solve = undivided(x, x->output);
@@ -216,7 +228,9 @@ void lower_substitution(struct lowering *x, struct stmt **at)
         s->lost = lower_new_compensation(x, true, s->total, &x->before);
     }
     lower_operand(x, &s->solve->operand[SOLVE_WEIGHTS], done);
-    lower_apply_region(x, s->solve, SOLVE_WEIGHTS, 0);
+    struct value masked = *s->solve;
+    masked.where = region_of_weights(x, s->solve);
+    lower_apply_region(x, &masked, SOLVE_WEIGHTS, 0);
     const int maximum = maximum_of(x, s->solve->operand[SOLVE_WEIGHTS].of);
     if (maximum >= 0) s->rescale = x->lowered[maximum].rescale;
     rescale(x, s);
