@@ -151,14 +151,6 @@ static void check_blocks(struct spec_reader *r, struct yaml *node, const char *s
                dtype_name(dtype), block, size, block, (long long)elements);
 }
 
-bool spec_prepares_keys(const struct spec *spec)
-{
-    bool any = false;
-    for (int k = 0; k < spec->prepares; k++)
-        any |= spec->prepare[k].kind != PREPARE_SCALE && !spec->prepare[k].rows; /* A scale applies only to queries. */
-    return any;
-}
-
 /* Returns the entry of `storage` for a member of struct spec, or NULL. */
 static struct yaml *storage_of(const struct spec_reader *r, size_t member)
 {

@@ -20,6 +20,14 @@ bool spec_has_storage(const struct spec *spec)
     return spec->k_storage || spec->v_storage;
 }
 
+bool spec_prepares_keys(const struct spec *spec)
+{
+    bool any = false;
+    for (int k = 0; k < spec->prepares; k++)
+        any |= spec->prepare[k].kind != PREPARE_SCALE && !spec->prepare[k].rows; /* A scale applies only to queries. */
+    return any;
+}
+
 int spec_array(const struct spec *spec, const char *name)
 {
     for (int k = 0; k < spec->arrays.count; k++)

@@ -212,7 +212,7 @@ enum dtype spec_type_of_keys(const struct spec *spec);
 enum dtype spec_type_of_values(const struct spec *spec);
 /* Returns whether keys or values have another type than q and out. */
 bool spec_has_storage(const struct spec *spec);
-/* Returns whether `prepare` has steps for keys. (check.c) */
+/* Returns whether `prepare` has steps for keys. */
 bool spec_prepares_keys(const struct spec *spec);
 /* Return whether a state that stores rows stores these prepared: those of an array over Nk, keys if it is NULL, or any.
    Rows of 16 bits are not prepared before they are stored, because rounding would change the result. Expressions read
