@@ -479,6 +479,11 @@ static bool rewrite(struct separation *x, struct plan *plan)
     if (key < 0 || (plan->last && !has_room(x, plan, feature_axis)))
         return separate_none(x, "its features, or the decays of their sums, have too many factors") != NULL;
     struct separated_form *const form = &x->c->separated;
+    const bool by_head = axes_have(m, x->g->value[key].rank, x->g->value[key].axes, SIZE_MEMBERS);
+    if (form->features && by_head != x->by_head && plan->last) /* the states of a chunk are summed by the same loops */
+        return separate_none(x, "only some of the kernel's weights have features of keys that differ by query head") !=
+               NULL;
+    x->by_head = by_head;
     const double near_keys = !plan->last       ? 0
                              : plan->ahead < 0 ? (double)plan->chunk / 2
                                                : (double)(plan->ahead + 1) * (double)plan->chunk;

@@ -71,6 +71,7 @@ struct separation {
     const struct expr *last;   /* the last key that a query sees. NULL: all queries see the same keys, in one state */
     bool sums;                 /* the weight has a decay by prefix sums */
     bool full;                 /* the factor of a state would have too many operands */
+    bool by_head;              /* the features of keys of the weights before this one differ by query head */
     /* With `sums`: the value with the prefix sums at chunk ends. The value before it has their low parts. */
     int at_chunks;
     int decays; /* the number of exponentials that decay with distance */
