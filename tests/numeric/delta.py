@@ -77,7 +77,7 @@ OF_D = 'identity', 'rope', 'norm', 'relu', 'elu', 'squared_relu', 'polynomial', 
     'strict', 'values_are_keys', 'wide', 'narrow', 'block_1', 'block_5', 'statistics', 'documents'
 GATED = {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': LOGS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | LOGS[log][1]}
-    for n, name in enumerate(FORWARD) if name not in ('exact', 'linear')
+    for n, name in enumerate(FORWARD) if name not in ('exact', 'linear', 'documents')
     for log in (list(LOGS) if name == 'identity' else [list(LOGS)[n % len(LOGS)]])}
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
