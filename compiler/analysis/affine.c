@@ -53,6 +53,14 @@ static bool add_term(struct form *f, const struct expr *e, int64_t times)
     return true;
 }
 
+/* Whether e is x - floormod(x, by) for a constant by > 1. */
+static bool is_rounded_down(const struct expr *e)
+{
+    const struct expr *const lost = e->arg[1];
+    return lost->op == EXPR_FLOORMOD && lost->arg[0] == e->arg[0] && lost->arg[1]->op == EXPR_INT &&
+           lost->arg[1]->integer > 1;
+}
+
 bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t times)
 {
     if (e->type == TYPE_REAL || llabs(times) > LARGEST_WEIGHT) return false;
@@ -63,7 +71,11 @@ bool form_add(struct module *m, struct form *f, const struct expr *e, int64_t ti
     case EXPR_INDEX: f->weight[e->integer] += times; return llabs(f->weight[e->integer]) <= LARGEST_WEIGHT;
     case EXPR_NEG: return form_add(m, f, e->arg[0], -times);
     case EXPR_ADD: return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], times);
-    case EXPR_SUB: return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], -times);
+    case EXPR_SUB:
+        if (is_rounded_down(e) && expr_axes(e))
+            return form_add(m, f, floor_divide(m, e->arg[0], e->arg[1]->arg[1]->integer),
+                            times * e->arg[1]->arg[1]->integer);
+        return form_add(m, f, e->arg[0], times) && form_add(m, f, e->arg[1], -times);
     case EXPR_MUL:
         if (!expr_axes(e) || e->arg[1]->op != EXPR_INT || llabs(e->arg[1]->integer) > LARGEST_WEIGHT) break;
         return form_add(m, f, e->arg[0], times * e->arg[1]->integer);
@@ -244,8 +256,28 @@ static const struct expr *as_remainder(void *of, const struct expr *e)
     return expr_sub(m, x, expr_floormod(m, x, by));
 }
 
+/* Returns the larger of two bounds, or the smaller one of those that are known. */
+static bool join_bounds(bool all, const bool known[2], const int64_t bound[2], int64_t *most)
+{
+    if (all ? !known[0] || !known[1] : !known[0] && !known[1]) return false;
+    *most = bound[!known[0] || (known[1] && (bound[1] > bound[0]) == all)];
+    return true;
+}
+
+bool largest_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *most)
+{
+    const struct expr *const ends = a->op == EXPR_MIN || a->op == EXPR_MAX ? a : b;
+    if (ends->op != EXPR_MIN && ends->op != EXPR_MAX)
+        return sum_difference(expr_map(m, a, as_remainder, m), expr_map(m, b, as_remainder, m), true, most);
+    int64_t bound[2];
+    bool known[2];
+    for (int k = 0; k < 2; k++)
+        known[k] = largest_difference(m, ends == a ? a->arg[k] : a, ends == a ? b : b->arg[k], &bound[k]);
+    return join_bounds((ends->op == EXPR_MAX) == (ends == a), known, bound, most);
+}
+
 bool known_at_most(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t most;
-    return sum_difference(expr_map(m, a, as_remainder, m), expr_map(m, b, as_remainder, m), true, &most) && most <= 0;
+    return largest_difference(m, a, b, &most) && most <= 0;
 }

@@ -34,7 +34,10 @@ bool floor_quotient(struct module *m, const struct expr *e, const struct expr **
 const struct expr *floor_divide(struct module *m, const struct expr *x, int64_t by);
 /* Sets *difference to a - b if it is the same number for all sizes and ranges. Otherwise returns false. */
 bool known_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *difference);
-/* Whether a <= b is known for all sizes and ranges. x / k * k counts as x - floormod(x, k), as it is for x >= 0. */
+/* Sets *most to a bound of a - b for all sizes and ranges. Returns false if none is known. x / k * k counts as
+   x - floormod(x, k), as it is for x >= 0. */
+bool largest_difference(struct module *m, const struct expr *a, const struct expr *b, int64_t *most);
+/* Whether a <= b is known, as for largest_difference. */
 bool known_at_most(struct module *m, const struct expr *a, const struct expr *b);
 
 /* Returns e with LO in place of every index of a batch axis. */

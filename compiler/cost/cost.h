@@ -22,7 +22,7 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
 double linear_cost(const struct compilation *linear);
 /* Returns the cheapest chunk length, from 16 to 256 keys. The state has `features` rows and `columns` columns.
    `pair` is the work of a pair within a chunk. */
-int64_t chunk_length(double features, double columns, double pair);
+int64_t chunk_length(double features, double columns, double pair, int64_t window);
 /* Whether the graph computes anything for each pair of query and key. */
 bool graph_has_pairs(const struct graph *g);
 /* The work of one call (count.c). */

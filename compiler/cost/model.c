@@ -254,12 +254,17 @@ const char *linear_never_pays(const struct compilation *quadratic, const struct 
     return NULL;
 }
 
-int64_t chunk_length(double features, double columns, double pair)
+int64_t chunk_length(double features, double columns, double pair, int64_t window)
 {
+    enum { LONGEST = 256, LONGEST_OF_WINDOW = 4096 };
     int64_t best = 16;
     double min = 0;
-    for (int64_t length = best; length <= 256; length *= 2) {
-        double cost = features * columns * (FOLD_COST + SHORT_CHUNK_COST) / (double)length + (double)length / 2 * pair;
+    for (int64_t length = best; length <= (window ? LONGEST_OF_WINDOW : LONGEST); length *= 2) {
+        const int64_t recent = window ? (window - length) / length : 0; /* chunks that are wholly in any window */
+        double near = (double)length / 2, fold = FOLD_COST + SHORT_CHUNK_COST + RECENT_COST * (double)recent;
+        if (window) near = (double)(window - recent * length);
+        if (window && length > 16 && recent < 1) break;
+        double cost = features * columns * fold / (double)length + near * pair;
         if (length == 16 || cost < min) {
             best = length;
             min = cost;

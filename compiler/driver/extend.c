@@ -60,7 +60,7 @@ void maker_extend(struct maker *x)
     struct unit *const p = x->p;
     const struct versions *const forward = &p->kernel.of[STEP_FORWARD];
     struct versions *const extend = &p->kernel.of[STEP_EXTEND];
-    int64_t read_back = compares_rows(p);
+    int64_t read_back = 0;
     for (const struct version *v = NULL; versions_next_target(forward, &v);) {
         const struct compilation *const like = versions_find(forward, v->target, INT64_MAX)->c;
         const struct program program = {.kind = PROGRAM_EXTEND, .linear = true};
@@ -77,7 +77,7 @@ void maker_extend(struct maker *x)
             p->arena, extend,
             (struct version){.target = like->target, .c = c, .cooperative = (int)schedule_knob(c, "together", 1)});
     }
-    p->kernel.read_back = read_back;
+    p->kernel.read_back = read_back + compares_rows(p);
     p->kernel.folds = states_join(p);
     for (const struct version *v = NULL; versions_next(extend, &v);) p->kernel.folds &= v->c->state.slot_is_kept;
     for (int k = 0; k < extend->count && p->kernel.folds && x->good; k++)

@@ -30,11 +30,16 @@ static void fold_full(struct loops *l, struct stmt *fold, const struct expr *ful
     fold->next = open;
 }
 
-/* Limits loops over keys in list s to full chunks of `length` keys. */
-static void sum_full(struct module *m, struct stmt *s, int stream, const struct expr *length)
+/* Limits loops over keys in list s to the keys of full chunks of `length` keys. If states wait, the keys of a chunk are
+   all there before it is full. */
+static void sum_full(struct module *m, struct stmt *s, int stream, int chunk, const struct expr *length)
 {
+    const struct expr *const full = expr_le(m, expr_mul(m, expr_add(m, expr_lo(m, chunk), expr_int(m, 1)), length),
+                                            expr_size(m, stream));
     for (struct stmts w = {.list = s}; (s = stmts_next(&w));)
-        if (s->op == LOOPS_FOR && s->axis == stream) s->to = expr_mul(m, expr_div(m, s->to, length), length);
+        if (s->op == LOOPS_FOR && s->axis == stream)
+            s->to = expr_has(s->to, EXPR_SIZE) ? expr_mul(m, expr_div(m, s->to, length), length)
+                                               : expr_select(m, full, s->to, expr_int(m, 0));
 }
 
 /* Finds the assignment in a list that copies a kept tile to tile `slot`. Returns the kept tile, or -1. */
@@ -264,7 +269,7 @@ void pass_expose_state(struct compilation *c)
         keep_folds(l, head_around(l, window), window->body->next, queries);
         return;
     }
-    sum_full(m, window->body->body, roles.stream, length);
+    sum_full(m, window->body->body, roles.stream, window->axis, length);
     for (struct stmt *s = window->body->next; s != queries; s = s->next)
         for (struct stmt *t = s->body; t; t = t->next)
             if (t->op == LOOPS_FOR && t->axis == window->axis) {

@@ -139,6 +139,9 @@ void lower_across(struct lowering *x, int number);
    KEYS_AT_A_TIME. */
 enum { FEW_TILES = 8, KEYS_AT_A_TIME = 4 };
 
+/* Returns the number of keys between the last key of a chunk's state and the chunk. The first chunks have no keys if it
+   is not 0. */
+int64_t lower_wait(const struct lowering *x, const struct value *state);
 /* The number of tiles of keys in a chunk, rounded up. */
 int64_t lower_tiles_of_chunk(const struct lowering *x);
 /* Returns r with `column` as its last axis, which is in the lanes. If necessary, transposes the tile at *at. */

@@ -195,6 +195,15 @@ static void fold_state(struct lowering *x, int number)
     if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_operand(x->m, stays), 0};
 }
 
+int64_t lower_wait(const struct lowering *x, const struct value *state)
+{
+    const struct expr *const where = state->where;
+    if (!x->prefix || x->after || !where) return 0;
+    return -expr_replace(x->m, (where->op == EXPR_AND ? where->arg[1] : where)->arg[1], expr_index(x->m, x->chunk),
+                         expr_int(x->m, 0))
+                ->integer;
+}
+
 /* Returns the reach of a state: the number of chunks that it covers before a query's chunk. 0: all. With x->after,
    these are the chunks after a key's chunk. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)
@@ -207,7 +216,7 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
     }
     const struct expr *first = expr_replace(x->m, state->where->arg[0]->arg[0], expr_index(x->m, x->chunk),
                                             expr_int(x->m, 0));
-    return -first->integer / x->m->axis[x->chunk].extent;
+    return (-first->integer - lower_wait(x, state)) / x->m->axis[x->chunk].extent;
 }
 
 /* Makes the statements that fold a slot, for a state of the last `reach` chunks. The sums of these chunks are added
@@ -408,6 +417,13 @@ void lower_states(struct lowering *x, struct stmt **at)
     const struct expr *from = expr_mul(x->m, chunk, length);
     const struct expr *to = expr_min(x->m, end, expr_mul(x->m, expr_add(x->m, chunk, expr_int(x->m, 1)), length));
     if (x->after) lower_chunk_range(x, x->stream, x->stream_last, &from, &to);
+    for (int v = 0; v < x->g->values; v++) { /* all states wait for the same number of keys */
+        const int64_t wait = x->lowered[v].stage == STATE ? lower_wait(x, &x->g->value[v]) : 0;
+        if (!wait) continue;
+        from = expr_max(x->m, expr_sub(x->m, from, expr_int(x->m, wait)), zero);
+        to = expr_sub(x->m, expr_mul(x->m, expr_add(x->m, chunk, expr_int(x->m, 1)), length), expr_int(x->m, wait));
+        break;
+    }
     const struct expr *seen = NULL;
     for (int v = 0; v < x->g->values && !x->prefix; v++) { /* skip keys that no query sees */
         const struct expr *where = x->lowered[v].stage == STATE ? x->g->value[v].where : NULL;

@@ -62,8 +62,8 @@ static struct sum describe_sum(struct lowering *x, int number)
         s.axes[1] = first;
     }
     s.one_tile = x->whole_chunk && s.streamed;
-    s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after &&
-                  !lower_has_padding(x); /* the slot of an empty chunk would not be set */
+    s.one_tile |= s.state && lower_tiles_of_chunk(x) == 1 && !x->outer && !x->after && !lower_has_padding(x) &&
+                  !lower_wait(x, v); /* the slot of an empty chunk would not be set */
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !x->whole_chunk && !x->last_axis &&
                     !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));

@@ -181,7 +181,8 @@ static const struct node *decay(struct separation *x, const struct expr *e)
     struct node *const by_sums = decay_by_sums(x, x->value, e, -1);
     if (by_sums) return by_sums;
     const struct expr *position = separate_query_position(x);
-    const char *why = decay_of(x->m, x->value, x->lane, x->stream, x->last == position, e, &found);
+    const bool ordered = x->last && separate_not_ahead(x, x->last, position);
+    const char *why = decay_of(x->m, x->value, x->lane, x->stream, ordered, e, &found);
     if (!why && !x->last)
         why = "a weight that decays with the distance between query and key has a linear form only under a mask "
               "that ends at the query, such as 'causal'";
@@ -454,7 +455,7 @@ static const struct expr *kept_by_sums(struct separation *x, const struct node *
     for (int k = 0; k < 2; k++) {
         const bool joins = program_folds_states(&x->c->program);
         const struct expr *const begin = joins ? expr_size(x->m, x->stream) : expr_mul(x->m, of[k], length),
-                                 *const end = expr_sub(x->m, begin, expr_int(x->m, joins ? 1 + k : 1));
+                                 *const end = expr_sub(x->m, begin, expr_int(x->m, joins ? 1 + k : 1 + x->wait));
         /* A program that joins states has the sums before the second state, even if that state has one key. */
         const struct expr *const position = joins ? end : within_keys(x, end);
         high[k] = at_position(x, &n->sums->side[KEY], false, position);
@@ -627,6 +628,7 @@ const struct expr *separate_same_id(const struct separation *x, const struct exp
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length)
 {
     const struct expr *begin = expr_mul(x->m, chunk, expr_int(x->m, length));
+    if (x->wait) begin = expr_max(x->m, expr_sub(x->m, begin, expr_int(x->m, x->wait)), expr_int(x->m, 0));
     return expr_sub(x->m, expr_min(x->m, begin, expr_size(x->m, x->stream)), expr_int(x->m, 1));
 }
 

@@ -12,6 +12,8 @@
    - All queries see the same keys: one sum.
    - Query i sees keys up to a(i), which never gets smaller: the state is carried over the chunks before that of a(i).
    In that chunk the sum stays quadratic (Kacham, Mirrokni and Zhong, 2024, section 3.1).
+   - Query i sees a window of keys: the states of the chunks that are wholly in the window are added up for each chunk,
+     because subtracting the keys that leave would lose digits. The sum over the window's other keys stays quadratic.
    - A select on "query and key are in one chunk" gives this chunk another weight (section 3.2).
    A state can sum the solution of a SOLVE. Then its weights of two keys also get features. */
 #include "../pass.h"
@@ -58,10 +60,15 @@ struct plan {
        keys. */
     const struct expr *near, *last;
     const struct expr *region; /* the region of the sum, or NULL for all keys */
-    /* - reach: the number of chunks before the query's chunk that the state covers. 0: all.
+    struct seen seen;          /* the keys that a query sees */
+    /* - reach: the number of chunks that the state covers. 0: all.
+       - wait: the number of keys between the state's last key and the query's chunk, a multiple of the chunk. Only if
+         the caller keeps the state: it then has the keys that all later queries see.
        - ahead: the number of chunks after the query's chunk that the quadratic sum covers. -1: it covers only a part of
-         the query's chunk. */
-    int64_t reach, ahead;
+         the query's chunk.
+       - near_keys: the number of keys that the quadratic sum covers, on average */
+    int64_t reach, wait, ahead;
+    double near_keys;
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
@@ -121,7 +128,9 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
                                               ? graph_ref(x->g, of_shown_too(x, other, plan->chunk), NULL)
                                               : *other;
     if (chunk_axis >= 0) {
-        const struct expr *begin = expr_mul(x->m, expr_index(x->m, chunk_axis), expr_int(x->m, plan->chunk));
+        const struct expr *begin = expr_sub(x->m,
+                                            expr_mul(x->m, expr_index(x->m, chunk_axis), expr_int(x->m, plan->chunk)),
+                                            expr_int(x->m, plan->wait));
         state.where = expr_lt(x->m, expr_index(x->m, x->stream), begin);
         if (plan->reach) {
             const struct expr *first = expr_sub(x->m, begin, expr_int(x->m, plan->reach * plan->chunk));
@@ -190,7 +199,7 @@ static const char *lost_keys(const struct separation *x, const struct expr *regi
     const char *const why = arena_printf(
         x->m->arena,
         "a carried state can gain keys but not lose them, which the mask's %s may need; a state covers "
-        "'document', 'block_window', and masks that show a query all keys up to one "
+        "'document', windows of keys or of blocks, and masks that show a query all keys up to one "
         "that never moves back, such as 'causal', 'lengths' or 'j / 64 < i / 64'",
         says.data);
     text_free(&says);
@@ -201,21 +210,14 @@ static const char *lost_keys(const struct separation *x, const struct expr *regi
 static bool find_region(struct separation *x, const struct expr *where, struct plan *plan)
 {
     x->id[QUERY] = x->id[KEY] = x->shown = NULL;
-    plan->region = separate_without_hidden(x, where ? separate_without_ids(x, where) : NULL);
-    struct blocks blocks;
-    if (separate_window_of_blocks(x, plan->region, &blocks)) {
-        if (x->id[KEY]) return separate_none(x, "no state can be carried for 'block_window' with integer ids") != NULL;
-        if (blocks.reach > MAX_RECENT)
-            return separate_none(x,
-                                 arena_printf(x->m->arena, "its window has more than %d blocks, and each needs a state",
-                                              MAX_RECENT)) != NULL;
-        plan->chunk = blocks.length;
-        plan->reach = blocks.reach;
-        plan->ahead = blocks.causal ? -1 : blocks.ahead;
-        plan->region = blocks.region;
-        plan->last = separate_query_position(x);
-    } else if (!separate_prefix_region(x, &plan->region, &plan->last))
-        return separate_none(x, graph_find_solve(x->g) >= 0 ? only_causal : lost_keys(x, plan->region)) != NULL;
+    const struct expr *const region = separate_without_hidden(x, where ? separate_without_ids(x, where) : NULL);
+    if (!separate_find_keys(x, region, &plan->seen))
+        return separate_none(x, graph_find_solve(x->g) >= 0 ? only_causal : lost_keys(x, region)) != NULL;
+    plan->region = plan->seen.region;
+    plan->last = plan->seen.last;
+    if (plan->seen.from && x->id[KEY])
+        return separate_none(x, "no state can be carried for a window of keys with integer ids") != NULL;
+    if (separate_segment(plan->seen.from)) plan->chunk = separate_segment(plan->seen.from);
     if (x->id[KEY]) {
         /* A state sums only keys with the last id before its chunk. Ids never decrease, so no key with the query's
            id is missing. */
@@ -243,10 +245,82 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
    features are not exponential. Otherwise returns false after separate_none. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
-    if (plan->reach || plan->ahead >= 0 || plan->last != separate_query_position(x))
+    if (plan->seen.from || plan->last != separate_query_position(x))
         return separate_none(x, only_causal) != NULL;
     return !separate_grows(x, plan->features) ||
            separate_none(x, "a linear form of 'delta' with exponential features is not compiled yet") != NULL;
+}
+
+/* Chooses the length of chunks. */
+static void choose_chunk(struct separation *x, struct plan *plan)
+{
+    const double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1,
+                 pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
+    const int64_t window = plan->seen.from ? plan->seen.keys - plan->seen.ahead : 0,
+                  best = chunk_length(features, columns, pair + 2 * columns, window),
+                  segment = window ? 0 : separate_segment(plan->seen.next);
+    if (window) {
+        plan->chunk = best;
+        return;
+    }
+    plan->chunk = schedule_knob(
+        x->c, "chunk",
+        graph_find_solve(x->g) >= 0 ? (program_keeps_state(&x->c->program) ? CHUNK_OF_STATE : CHUNK_OF_SOLVE)
+        : decays_in_lanes(x)        ? CHUNK_OF_ELEMENTS
+        : segment > 0               ? (best + segment - 1) / segment * segment /* the state has all earlier segments */
+                                    : best);
+    x->c->separated.chunk_is_free = true;
+}
+
+/* Lets the queries of all weights have equal chunks, and all states wait for equally many keys. If a weight that is
+   separated already has later chunks, x->again asks for another attempt. Returns false after separate_none if it is
+   unknown which chunks are earlier. */
+static bool share_chunks(struct separation *x, struct plan *plan)
+{
+    const bool first = !x->next, later = !first && known_at_most(x->m, x->next, plan->seen.next);
+    int64_t more;
+    if (graph_find_solve(x->g) >= 0) return true; /* under a causal mask all end at the query */
+    if (!first && !later && !known_at_most(x->m, plan->seen.next, x->next))
+        return separate_none(x, "its sums end at keys of which it is unknown which are later") != NULL;
+    x->again |= !first && ((!later && plan->seen.next != x->next) || plan->wait > x->waits);
+    if (!later) {
+        x->next = plan->seen.next;
+        x->shared = plan->last;
+    }
+    if (largest_difference(x->m, plan->seen.next, x->next, &more)) plan->near_keys += (double)more;
+    plan->seen.next = x->next;
+    plan->last = x->shared;
+    plan->wait = x->waits = plan->wait > x->waits ? plan->wait : x->waits;
+    return true;
+}
+
+/* Decides which keys the state of a chunk has. Returns false after separate_none if it has none. */
+static bool place_state(struct separation *x, struct plan *plan)
+{
+    struct module *const m = x->m;
+    const struct expr *const own = separate_query_position(x), *const from = plan->seen.from;
+    int64_t early = 0, late = 0;
+    plan->ahead = plan->seen.ahead ? (plan->seen.ahead - 1) / plan->chunk : -1;
+    plan->near_keys = plan->ahead < 0 ? (double)plan->chunk / 2 : (double)(plan->ahead + 1) * (double)plan->chunk;
+    if (program_keeps_state(&x->c->program) && plan->last != own &&
+        largest_difference(m, separate_start_of_chunk(x, own, plan->chunk), plan->seen.next, &early)) {
+        plan->wait = early > 0 ? (early + plan->chunk - 1) / plan->chunk * plan->chunk : 0;
+        plan->last = own;
+        plan->seen.next = plan->wait ? own : plan->seen.next;
+    }
+    if (!share_chunks(x, plan)) return false;
+    if (!from) return true;
+    const struct expr *const begin = separate_start_of_chunk(x, plan->seen.next, plan->chunk);
+    plan->reach = largest_difference(m, from, begin, &late) ? (-late - plan->wait) / plan->chunk : 0;
+    if (plan->reach < 1) return separate_none(x, "its window is too short for sums of whole chunks") != NULL;
+    if (plan->reach > MAX_RECENT)
+        return separate_none(x, arena_printf(m->arena, "its window has more than %d chunks, and each needs a state",
+                                             MAX_RECENT)) != NULL;
+    if (known_at_most(m, expr_sub(m, begin, expr_int(m, plan->wait + plan->reach * plan->chunk)), from))
+        plan->seen.from = NULL; /* the window begins with the state's first key */
+    else
+        plan->near_keys = (double)(plan->seen.keys - plan->reach * plan->chunk);
+    return true;
 }
 
 /* Fills in the plan. Returns false, with x->c->reason, if features cannot replace the weight. */
@@ -275,7 +349,7 @@ static bool make_plan(struct separation *x, struct plan *plan)
                               separate_not_ahead(x, plan->last,
                                                  own); /* the query's block is the query's chunk, or a later block */
         if (in_chunk || in_block) {
-            if (plan->ahead < 0 && in_chunk && whole->arg[0] == far->arg[0]) plan->near = whole->arg[1];
+            if (!plan->seen.ahead && in_chunk && whole->arg[0] == far->arg[0]) plan->near = whole->arg[1];
             far = far->arg[2];
         } else if (!carried)
             return false;
@@ -290,8 +364,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && x->sums && !plan->last)
         return separate_none(x, "no state can be carried for a decay under this mask") != NULL;
     if (plan->features && graph_find_solve(x->g) >= 0 && !can_correct(x, plan)) return false;
-    if (plan->features && plan->reach && (x->decays || x->sums))
-        return separate_none(x, "no state can be carried for 'block_window' if the weight decays with distance") !=
+    if (plan->features && plan->seen.from && (x->decays || x->sums))
+        return separate_none(x, "no state can be carried for a window of keys if the weight decays with distance") !=
                NULL;
     if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
         return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
@@ -312,17 +386,8 @@ static bool make_plan(struct separation *x, struct plan *plan)
             return separate_none(x, "the chunks of its weights have different lengths") != NULL;
         plan->chunk = length;
     }
-    if (plan->features && plan->chunk == 0) {
-        double features = (double)plan->features->features, columns = (double)x->c->spec->value_dim + 1;
-        double pair = x->exponentials ? A_FUNCTION * features : 2.0 * (double)x->c->spec->head_dim + A_MAP;
-        plan->chunk = schedule_knob(x->c, "chunk",
-                                    graph_find_solve(x->g) >= 0
-                                        ? (program_keeps_state(&x->c->program) ? CHUNK_OF_STATE : CHUNK_OF_SOLVE)
-
-                                    : decays_in_lanes(x) ? CHUNK_OF_ELEMENTS
-                                                         : chunk_length(features, columns, pair + 2 * columns));
-        x->c->separated.chunk_is_free = true;
-    }
+    if (plan->features && plan->chunk == 0) choose_chunk(x, plan);
+    if (plan->features && plan->last && !place_state(x, plan)) return false;
     return plan->features != NULL;
 }
 
@@ -347,10 +412,12 @@ static void read_at_chunks(struct separation *x)
 /* Sets x->before and x->end. Returns the number of a query's chunk. */
 static const struct expr *set_chunk_ends(struct separation *x, const struct plan *plan)
 {
-    const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1),
+    const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1 + plan->wait),
                              *const own = expr_index(x->m, x->chunk_axis),
                              *const number = chunk_number(x, x->last, plan->chunk);
-    x->before = expr_eq(x->m, number, expr_int(x->m, 0));
+    x->wait = plan->wait;
+    x->before = plan->wait ? expr_le(x->m, number, expr_int(x->m, plan->wait / plan->chunk))
+                           : expr_eq(x->m, number, expr_int(x->m, 0));
     x->end[QUERY] = expr_sub(x->m, expr_mul(x->m, number, size), one);
     x->end[KEY] = expr_sub(x->m, expr_mul(x->m, own, size), one);
     return number;
@@ -454,6 +521,19 @@ static int axis_of_features(struct module *m, int64_t features)
     return axis >= 0 ? axis : module_axis(m, name, SIZE_CONSTANT, features);
 }
 
+/* Returns the condition that a key before the chunk's end is not in the state of chunk `number`. A window can begin
+   before the state's first key. */
+static const struct expr *outside_state(const struct separation *x, const struct plan *plan, const struct expr *number)
+{
+    struct module *const m = x->m;
+    const struct expr *const j = expr_index(m, x->stream), *const from = plan->seen.from,
+                             *const end = expr_sub(m, expr_mul(m, number, expr_int(m, plan->chunk)),
+                                                   expr_int(m, plan->wait)),
+                             *const begin = expr_sub(m, end, expr_int(m, plan->reach * plan->chunk)),
+                             *const after = expr_le(m, end, j);
+    return !from ? after : expr_or(m, after, expr_and(m, expr_le(m, from, j), expr_lt(m, j, begin)));
+}
+
 /* Replaces each sum of the weight:
    - without chunks, by `far`: the query's features times the state
    - with chunks, by `near` + `far`: the quadratic sum over the query's chunk, and the state before it */
@@ -484,13 +564,10 @@ static bool rewrite(struct separation *x, struct plan *plan)
         return separate_none(x, "only some of the kernel's weights have features of keys that differ by query head") !=
                NULL;
     x->by_head = by_head;
-    const double near_keys = !plan->last       ? 0
-                             : plan->ahead < 0 ? (double)plan->chunk / 2
-                                               : (double)(plan->ahead + 1) * (double)plan->chunk;
     /* the weights of a SOLVE share one state */
     form->features = plan->features->features + (graph_find_solve(x->g) < 0 ? form->features : 0);
     form->reach = plan->reach > form->reach ? plan->reach : form->reach;
-    form->near_keys = fmax(form->near_keys, near_keys);
+    form->near_keys = fmax(form->near_keys, plan->near_keys);
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
         int at = plan->user[u] + (x->weight - old);
@@ -510,8 +587,7 @@ static bool rewrite(struct separation *x, struct plan *plan)
         }
         int distant = insert_before(x->g, &at, far);
         struct value near = x->g->value[at];
-        const struct expr *begin = expr_mul(x->m, number, expr_int(m, plan->chunk));
-        near.where = expr_and(x->m, plan->region, expr_le(x->m, begin, expr_index(m, x->stream)));
+        near.where = expr_and(m, plan->region, outside_state(x, plan, number));
         int close = insert_before(x->g, &at, near);
         struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
         both.operands = 2;
@@ -549,6 +625,53 @@ static bool divides_weights(const struct graph *g, int solve)
     return divides;
 }
 
+/* Separates each weight that has finite features. x->lane is the axis of queries, `rows` that of a SOLVE or -1. Sets
+   *done to the last plan. *lost: the reason why the last weight without features has none. Returns false if the weights
+   of a SOLVE have different features. */
+static bool separate_weights(struct separation *x, int rows, struct plan *done, const char **lost)
+{
+    struct compilation *const c = x->c;
+    struct plan plan = {0};
+    const int queries = x->lane;
+    const bool solves = graph_find_solve(x->g) >= 0;
+    bool failed = false;
+    *done = plan;
+    *lost = NULL;
+    for (int v = 0; v < x->g->values && !failed; v++) {
+        const struct value *value = &x->g->value[v];
+        x->lane = value_has_axis(value, queries) ? queries : rows;
+        if (!value_has_axis(value, x->stream) || x->lane < 0 || !value_has_axis(value, x->lane)) continue;
+        if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
+            v += graph_map_summed(x->g, v); /* makes a map, which simplify removes if it is unused */
+        value = &x->g->value[v];
+        if (value->op != GRAPH_MAP) continue;
+        x->weight = v;
+        x->value = value;
+        if (!make_plan(x, &plan)) {
+            if (plan.users) *lost = c->reason;
+            failed = solves && plan.users; /* one state sums the keys of all weights */
+            continue;
+        }
+        /* a state with more than MAX_CHOSEN features does not fit the caches, so the user must request it */
+        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
+            separate_none(
+                x,
+                arena_printf(
+                    x->m->arena,
+                    "it would have %lld features, too many to choose automatically; force it with 'algorithm: linear'",
+                    (long long)plan.features->features));
+            continue;
+        }
+        failed = solves && done->features && done->features->features != plan.features->features;
+        if (failed) break;
+        failed = !rewrite(x, &plan) && solves;
+        *done = plan;
+        v = x->weight;
+    }
+    x->lane = queries;
+    return !failed;
+}
+
 void pass_separate(struct compilation *c)
 {
     if (!c->program.linear) return;
@@ -573,42 +696,16 @@ void pass_separate(struct compilation *c)
     if (draws) separate_none(x, "it draws a random number for each pair");
     x->apart = has_other_heads(x);
     read_at_chunks(x);
-    struct graph *const before = solves ? graph_copy(c->graph) : NULL;
-    struct plan plan = {0}, done = {0};
-    const char *lost = NULL; /* the reason why the last weight without features has none */
-    bool failed = false;
-    for (int v = 0; v < c->graph->values && !draws && !failed; v++) {
-        const struct value *value = &c->graph->value[v];
-        x->lane = value_has_axis(value, roles.lane) ? roles.lane : rows;
-        if (!value_has_axis(value, x->stream) || x->lane < 0 || !value_has_axis(value, x->lane)) continue;
-        if (value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE)
-            v += graph_map_summed(c->graph, v); /* makes a map, which simplify removes if it is unused */
-        value = &c->graph->value[v];
-        if (value->op != GRAPH_MAP) continue;
-        x->weight = v;
-        x->value = value;
-        if (!make_plan(x, &plan)) {
-            if (plan.users) lost = c->reason;
-            failed = solves && plan.users; /* one state sums the keys of all weights */
-            continue;
-        }
-        /* a state with more than MAX_CHOSEN features does not fit the caches, so the user must request it */
-        if (c->spec->algorithm == ALGORITHM_AUTO && plan.features->features > MAX_CHOSEN && !solves) {
-            separate_none(
-                x,
-                arena_printf(
-                    x->m->arena,
-                    "it would have %lld features, too many to choose automatically; force it with 'algorithm: linear'",
-                    (long long)plan.features->features));
-            continue;
-        }
-        failed = solves && done.features && done.features->features != plan.features->features;
-        if (failed) break;
-        failed = !rewrite(x, &plan) && solves;
-        done = plan;
-        v = x->weight;
+    struct graph *const before = graph_copy(c->graph);
+    struct plan done = {0};
+    const char *lost = NULL;
+    bool failed = !draws && !separate_weights(x, rows, &done, &lost);
+    if (x->again) {
+        x->again = false;
+        x->g = c->graph = graph_copy(before);
+        c->separated = (struct separated_form){0};
+        failed = !separate_weights(x, rows, &done, &lost);
     }
-    x->lane = roles.lane;
     if (c->separated.features && !failed) failed = !correct(x, &done);
     if (failed) {
         c->graph = before; /* give up, because the weights of two keys do not have the features of the state */

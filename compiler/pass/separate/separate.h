@@ -77,8 +77,14 @@ struct separation {
     int decays; /* the number of exponentials that decay with distance */
     /* for each decay: the expression in the weight, and the equal power of the base */
     const struct expr *decay[MAX_DECAYS], *written[MAX_DECAYS];
-    struct value made[2];     /* the maps of both sides' features, while they are built */
-    int chunk_axis;           /* the axis of chunks. -1: all queries read one state */
+    struct value made[2]; /* the maps of both sides' features, while they are built */
+    int chunk_axis;       /* the axis of chunks. -1: all queries read one state */
+    /* The weights of a kernel share these: `next` and `last` of struct seen, and the keys that all states wait for.
+       again: they have changed, so weights that are separated already have others. */
+    const struct expr *next, *shared;
+    int64_t waits;
+    bool again;
+    int64_t wait;             /* the state of a chunk has the keys that are `wait` keys before the chunk */
     const struct expr *id[2]; /* the id of each side, if a query sees only keys with its id. Otherwise NULL */
     const struct expr *shown; /* the condition on a key without which no query sees it, or NULL */
     /* - before: whether the query's chunk is chunk 0
@@ -117,7 +123,7 @@ const struct expr *separate_kept(struct separation *x, const struct node *n, con
                                  struct value *state);
 /* Returns the condition that two positions have equal ids. */
 const struct expr *separate_same_id(const struct separation *x, const struct expr *position, const struct expr *end);
-/* Returns the last key before a chunk, min(chunk * length, n_k) - 1. */
+/* Returns the last key that the state of a chunk has, min(chunk * length - wait, n_k) - 1. */
 const struct expr *separate_end_before(const struct separation *x, const struct expr *chunk, int64_t length);
 /* Returns e for keys with the id of the last key before the state's chunk, otherwise 0. So S[c] sums only keys with
    this id. */
@@ -142,23 +148,23 @@ bool separate_can_hide(const struct separation *x, const struct node *n);
 /* Returns e for keys before the query's chunk: comparisons like "j < i" are known for these. */
 const struct expr *separate_for_earlier(struct separation *x, const struct expr *e);
 
-/* A region of blocks of `length` keys. A query in block c sees keys from block c - reach on. It sees keys up to its
-   own position if `causal`, otherwise up to the end of block c + ahead. */
-struct blocks {
-    int64_t length, reach, ahead;
-    bool causal;
-    const struct expr *region; /* the region without the condition on the first block */
+/* The keys that a query sees, as expressions of its index.
+   - next: the query sees all keys before the chunk of this position (from `from` on). NULL: all queries see the same
+     keys.
+   - last: the position that determines the query's chunk: min(next, the last key)
+   - region: the region without the condition on the first key. NULL: all keys
+   - from: the first key of a window, or NULL. A window has at most `keys` keys, `ahead` of them after the query. */
+struct seen {
+    const struct expr *from, *next, *last, *region;
+    int64_t keys, ahead;
 };
-
-/* Whether `where` is a window of blocks with reach > 0. Fills in *found. */
-bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found);
-/* Whether *where has one of these forms. Sets *last and standardises *where:
-   - All queries see all keys: both become NULL.
-   - All queries see the same first keys: *where is "j < a", *last is NULL.
-   - Query i sees keys up to a(i): *where is "j <= a(i)". If a(i) is the query's position or 1 less, *last is that
-     position. Otherwise *last is min(a(i), last key). */
-bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last);
-/* Returns the smallest part of the region, which separate_prefix_region refuses, that no state can cover. */
+/* Whether all keys that a query sees are a window, or all keys up to one that never moves back. */
+bool separate_find_keys(const struct separation *x, const struct expr *where, struct seen *found);
+/* Returns the length of segments of keys that e rounds down to, or 0. */
+int64_t separate_segment(const struct expr *e);
+/* Returns the first key of the position's chunk. */
+const struct expr *separate_start_of_chunk(const struct separation *x, const struct expr *position, int64_t length);
+/* Returns the smallest part of the region, which separate_find_keys refuses, that no state can cover. */
 const struct expr *separate_fault(const struct separation *x, const struct expr *where);
 
 #endif

@@ -124,59 +124,6 @@ const struct expr *separate_fault(const struct separation *x, const struct expr 
     return where;
 }
 
-/* Whether e is the block of `position`, (position - position mod L) / L, with L = *of. If *of is 0, any L is right,
-   and *of becomes L. */
-static bool is_block_number(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of)
-{
-    if (e->op != EXPR_DIV || e->arg[1]->op != EXPR_INT) return false;
-    const struct expr *size = e->arg[1], *start = expr_sub(x->m, position, expr_floormod(x->m, position, size));
-    if (e->arg[0] != start || (*of && *of != size->integer)) return false;
-    *of = size->integer;
-    return true;
-}
-
-/* Whether e is *shift + the block of `position`, for a constant *shift. */
-static bool is_block_shifted(const struct separation *x, const struct expr *e, const struct expr *position, int64_t *of,
-                             int64_t *shift)
-{
-    *shift = e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT ? e->arg[1]->integer : 0;
-    return is_block_number(x, *shift ? e->arg[0] : e, position, of);
-}
-
-/* Adds the conditions of `where` to *found. Returns false if one does not fit a window of blocks. */
-static bool block_region(const struct separation *x, const struct expr *where, struct blocks *found)
-{
-    const struct expr *position = separate_query_position(x), *j = expr_index(x->m, x->stream);
-    if (where->op == EXPR_AND) return block_region(x, where->arg[0], found) && block_region(x, where->arg[1], found);
-    if (where->op != EXPR_LE) return false;
-    int64_t shift;
-    if (is_block_number(x, where->arg[1], j, &found->length) &&
-        is_block_shifted(x, where->arg[0], position, &found->length, &shift)) {
-        found->reach = found->reach < 0 || -shift < found->reach ? -shift : found->reach;
-        return true;
-    }
-    if (is_block_number(x, where->arg[0], j, &found->length) &&
-        is_block_shifted(x, where->arg[1], position, &found->length, &shift)) {
-        found->ahead = found->ahead < 0 || shift < found->ahead ? shift : found->ahead;
-        if (shift < 0) return false;
-    } else if (where->arg[0] == j && where->arg[1] == position)
-        found->causal = true;
-    else
-        return false;
-    found->region = found->region ? expr_and(x->m, found->region, where) : where;
-    return true;
-}
-
-bool separate_window_of_blocks(const struct separation *x, const struct expr *where, struct blocks *found)
-{
-    *found = (struct blocks){.reach = -1, .ahead = -1};
-    if (!where || !block_region(x, where, found) || found->reach <= 0 || (!found->causal && found->ahead < 0))
-        return false;
-    if (found->causal) /* this condition implies the conditions on blocks ahead */
-        found->region = expr_le(x->m, expr_index(x->m, x->stream), separate_query_position(x));
-    return true;
-}
-
 /* Sets *distance to `key` - the query's position, if this difference is a constant. Otherwise returns false. */
 static bool after_query(const struct separation *x, const struct expr *key, int64_t *distance)
 {
@@ -188,22 +135,58 @@ static bool after_query(const struct separation *x, const struct expr *key, int6
     return true;
 }
 
-bool separate_prefix_region(const struct separation *x, const struct expr **where, const struct expr **last)
+/* Finds the keys of a window that ends at most one key after the query's position, or later. */
+static bool find_window(const struct separation *x, const struct expr *where, struct seen *found)
 {
-    *last = NULL;
-    if (!*where) return true;
-    const struct expr *found = last_key(x, *where), *j = expr_index(x->m, x->stream), *one = expr_int(x->m, 1);
-    if (!found) return false;
-    bool all_alike = same_for_all(x, found);
-    *where = all_alike ? expr_lt(x->m, j, expr_add(x->m, found, one)) : expr_le(x->m, j, found);
-    int64_t distance;
-    /* a query that sees all keys before `next` sees all keys before the chunk of `next` */
-    const struct expr *const next = expr_add(x->m, found, one);
-    if (after_query(x, found, &distance) && (distance == 0 || distance == -1))
-        found = separate_query_position(x);
-    else /* the result is at most the last key, because no chunk starts after it */
-        found = expr_min(x->m, separate_not_ahead(x, next, separate_query_position(x)) ? next : found,
-                         expr_sub(x->m, expr_size(x->m, x->stream), one));
-    if (!all_alike) *last = found;
+    struct module *const m = x->m;
+    const struct expr *const j = expr_index(m, x->stream), *const own = separate_query_position(x), *to;
+    int64_t keys;
+    if (!range_of_keys(x, where, &found->from, &to) || !found->from || !to ||
+        !largest_difference(m, to, found->from, &keys))
+        return false;
+    const bool earlier = known_at_most(m, to, own);
+    if (earlier ? !grows(x, to) : !known_at_most(m, own, to)) return false;
+    found->next = earlier ? to : own;
+    found->last = earlier ? expr_min(m, to, expr_sub(m, expr_size(m, x->stream), expr_int(m, 1))) : own;
+    found->region = expr_le(m, j, expr_sub(m, to, expr_int(m, 1)));
+    found->keys = keys;
+    found->ahead = largest_difference(m, to, expr_add(m, own, expr_int(m, 1)), &keys) && keys > 0 ? keys : 0;
     return true;
+}
+
+bool separate_find_keys(const struct separation *x, const struct expr *where, struct seen *found)
+{
+    struct module *const m = x->m;
+    *found = (struct seen){.region = where};
+    if (!where || find_window(x, where, found)) return true;
+    *found = (struct seen){.region = where};
+    const struct expr *last = last_key(x, where), *const j = expr_index(m, x->stream), *const one = expr_int(m, 1),
+                      *const own = separate_query_position(x);
+    if (!last) return false;
+    if (same_for_all(x, last)) {
+        found->region = expr_lt(m, j, expr_add(m, last, one));
+        return true;
+    }
+    int64_t distance;
+    const struct expr *const next = expr_add(m, last, one);
+    found->region = expr_le(m, j, last);
+    found->next = separate_not_ahead(x, next, own) ? next : last;
+    if (after_query(x, last, &distance) && (distance == 0 || distance == -1))
+        found->last = found->next = own;
+    else /* at most the last key, because no chunk starts after it */
+        found->last = expr_min(m, found->next, expr_sub(m, expr_size(m, x->stream), one));
+    return true;
+}
+
+int64_t separate_segment(const struct expr *e)
+{
+    for (struct exprs w = {.of = e}; e && exprs_next(&w);)
+        if ((w.e->op == EXPR_FLOORMOD || w.e->op == EXPR_DIV) && w.e->arg[1]->op == EXPR_INT)
+            return w.e->arg[1]->integer;
+    return 0;
+}
+
+const struct expr *separate_start_of_chunk(const struct separation *x, const struct expr *position, int64_t length)
+{
+    return expr_sub(x->m, position, expr_floormod(x->m, position, expr_int(x->m, length)));
 }
