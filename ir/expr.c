@@ -39,6 +39,15 @@ int module_find_axis(const struct module *m, const char *name)
     return -1;
 }
 
+int module_constant_axis(struct module *m, const char *name, int64_t extent)
+{
+    int axis = -1, others = 0;
+    const char *own = name;
+    while ((axis = module_find_axis(m, own)) >= 0 && m->axis[axis].extent != extent)
+        own = arena_printf(m->arena, "%s%d", name, ++others);
+    return axis >= 0 ? axis : module_axis(m, own, SIZE_CONSTANT, extent);
+}
+
 const int axis_kinds[] = {
 #define SIZE(name, text, kind) kind,
 #include "size.def"

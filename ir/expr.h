@@ -93,6 +93,8 @@ struct module *module_new(struct arena *arena, const char *name, enum dtype dtyp
 /* Adds an axis. Returns its number, or -1 if there are MAX_AXES axes. */
 int module_axis(struct module *m, const char *name, enum size_source source, int64_t extent);
 int module_find_axis(const struct module *m, const char *name); /* returns the axis with this name, or -1 */
+/* Returns an axis of this constant extent, which is made if needed. Others of this name have a number in their name. */
+int module_constant_axis(struct module *m, const char *name, int64_t extent);
 /* The kinds of an axis (size.def):
    - SEQUENCE: queries and keys, whose loops are tiled
    - CHUNK, HEAD: chunks, and heads, of queries or keys

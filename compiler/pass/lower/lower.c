@@ -41,13 +41,14 @@ static bool find_axes(struct lowering *x)
     x->rows = axes_first(axes_with_size(x->m, SIZE_ROWS));
     x->outer_only = roles.outer_only;
     x->slices = roles.slices;
-    x->prefix = x->chunk >= 0;
     for (int o = 0; o < x->g->outputs && !wrong; o++) {
         roles_of(x->g, o, &roles);
+        if (x->chunk < 0) x->chunk = roles.chunk; /* outputs without states run in the loops of those with states */
         if (roles.slices < 0) continue;
         x->slices = roles.slices;
         x->within = roles.rows & ~value_axes(&x->g->value[x->g->output[o].value]);
     }
+    x->prefix = x->chunk >= 0;
     int along, rows;
     if (wrong || x->g->value[x->output].op != GRAPH_SOLVE) return !wrong;
     graph_solve_axes(x->m, &x->g->value[x->output], &along, &rows);
@@ -284,7 +285,6 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
                                 .stream = -1,
                                 .chunk = -1,
                                 .solve = graph_find_solve(g),
-                                .ring = -1,
                                 .rows = -1,
                                 .slices = -1},
                     *x = &lowering;

@@ -65,8 +65,6 @@ struct lowering {
     int solve;                      /* the SOLVE (solve.c), or -1 */
     bool whole_chunk;               /* statements take all keys of a chunk, without a loop */
     const bool *done;               /* for each value: whether its statements are made. May be NULL */
-    /* the axis of recent chunks, for a state that sums only the last chunks. Otherwise -1 */
-    int ring;
     const int
         *last_axis;   /* the axis in the lanes of each value's tile, if it is chosen for each value. Otherwise NULL */
     bool by_elements; /* tiles with an axis of elements have it in the lanes. Implies last_axis. */

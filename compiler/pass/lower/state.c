@@ -228,8 +228,7 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
     const struct array *slot = &x->l->array[own->array];
     bool maximum = v->op == GRAPH_REDUCE && v->fold == FOLD_MAX;
     double none = v->op == GRAPH_REDUCE ? v->init : 0;
-    if (x->ring < 0) x->ring = module_axis(x->m, "back", SIZE_CONSTANT, reach);
-    int rank = slot->rank, axes[MAX_RANK] = {x->ring}, online = v->online;
+    int rank = slot->rank, axes[MAX_RANK] = {module_constant_axis(x->m, "back", reach)}, online = v->online;
     for (int k = 1; k < rank; k++) axes[k] = slot->axes[k];
     int recent = lower_new_tile(x, name_like(x, "recent", slot), rank, axes),
         before = lower_new_tile(x, name_like(x, "before", slot), rank - 1, axes + 1);

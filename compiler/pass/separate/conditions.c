@@ -52,8 +52,8 @@ const struct expr *separate_without_hidden(struct separation *x, const struct ex
                                                                                     x, where->arg[1]);
         return a && b ? expr_and(x->m, a, b) : a ? a : b;
     }
-    const struct expr *bound = where, *last;
-    if (separate_uses_axis(x, where, x->lane) || separate_prefix_region(x, &bound, &last)) return where;
+    struct seen seen;
+    if (separate_uses_axis(x, where, x->lane) || separate_find_keys(x, where, &seen)) return where;
     x->shown = x->shown ? expr_and(x->m, x->shown, where) : where;
     return NULL;
 }

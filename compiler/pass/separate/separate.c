@@ -150,6 +150,29 @@ static int insert_before(struct graph *g, int *at, struct value v)
     return (*at)++;
 }
 
+/* Gives the sums that have the region of the first sum a weight of their own, so that each weight has one region.
+   Copies the weight before itself if needed. */
+static void split_by_region(struct separation *x)
+{
+    struct graph *const g = x->g;
+    const struct expr *where = NULL;
+    bool found = false, others = false;
+    for (int w = 0; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++) {
+            if (g->value[w].operand[k].of != x->weight) continue;
+            if (!found) where = g->value[w].where;
+            others |= found && g->value[w].where != where;
+            found = true;
+        }
+    if (!others) return;
+    graph_insert(g, x->weight, *x->value);
+    for (int w = x->weight + 2; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++)
+            if (g->value[w].operand[k].of == x->weight + 1 && g->value[w].where == where)
+                g->value[w].operand[k].of = x->weight;
+    x->value = &g->value[x->weight];
+}
+
 /* Finds the users of the weight. Returns whether all are sums over keys with a common region, *where. */
 static bool find_sums(const struct separation *x, struct plan *plan, const struct expr **where)
 {
@@ -289,7 +312,7 @@ static bool share_chunks(struct separation *x, struct plan *plan)
     }
     if (largest_difference(x->m, plan->seen.next, x->next, &more)) plan->near_keys += (double)more;
     plan->seen.next = x->next;
-    plan->last = x->shared;
+    plan->last = x->last = x->shared;
     plan->wait = x->waits = plan->wait > x->waits ? plan->wait : x->waits;
     return true;
 }
@@ -388,6 +411,9 @@ static bool make_plan(struct separation *x, struct plan *plan)
     }
     if (plan->features && plan->chunk == 0) choose_chunk(x, plan);
     if (plan->features && plan->last && !place_state(x, plan)) return false;
+    if (plan->features && graph_find_solve(x->g) < 0 && x->c->separated.features &&
+        (plan->last != NULL) != (x->next != NULL))
+        return separate_none(x, "one of its sums has a state of all keys, another one has chunks") != NULL;
     return plan->features != NULL;
 }
 
@@ -511,16 +537,6 @@ static bool has_other_heads(const struct separation *x)
     return has;
 }
 
-/* Returns the axis of `features` features. Weights with equally many features share it. */
-static int axis_of_features(struct module *m, int64_t features)
-{
-    int axis = -1, others = 0;
-    const char *name = "f";
-    while ((axis = module_find_axis(m, name)) >= 0 && m->axis[axis].extent != features)
-        name = arena_printf(m->arena, "f%d", ++others);
-    return axis >= 0 ? axis : module_axis(m, name, SIZE_CONSTANT, features);
-}
-
 /* Returns the condition that a key before the chunk's end is not in the state of chunk `number`. A window can begin
    before the state's first key. */
 static const struct expr *outside_state(const struct separation *x, const struct plan *plan, const struct expr *number)
@@ -540,7 +556,7 @@ static const struct expr *outside_state(const struct separation *x, const struct
 static bool rewrite(struct separation *x, struct plan *plan)
 {
     struct module *m = x->m;
-    const int feature_axis = axis_of_features(m, plan->features->features);
+    const int feature_axis = module_constant_axis(m, "f", plan->features->features);
     int chunk_axis = plan->last ? module_find_axis(m, CHUNK) : -1;
     if (plan->last && chunk_axis < 0) chunk_axis = module_axis(m, CHUNK, SIZE_CHUNKS, plan->chunk);
     x->chunk_axis = chunk_axis;
@@ -647,6 +663,7 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
         if (value->op != GRAPH_MAP) continue;
         x->weight = v;
         x->value = value;
+        if (!solves) split_by_region(x);
         if (!make_plan(x, &plan)) {
             if (plan.users) *lost = c->reason;
             failed = solves && plan.users; /* one state sums the keys of all weights */
