@@ -77,7 +77,7 @@ OF_D = 'identity', 'rope', 'norm', 'relu', 'elu', 'squared_relu', 'polynomial', 
     'strict', 'values_are_keys', 'wide', 'narrow', 'block_1', 'block_5', 'statistics', 'documents'
 GATED = {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': LOGS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | LOGS[log][1]}
-    for n, name in enumerate(FORWARD) if name not in ('exact', 'linear', 'documents')
+    for n, name in enumerate(FORWARD) if name not in ('exact', 'linear')
     for log in (list(LOGS) if name == 'identity' else [list(LOGS)[n % len(LOGS)]])}
 GATED |= {'%s-%s' % (name, log): FORWARD[name] | {
     'decay': {'log': ELEMENTS[log][0]}, 'arrays': FORWARD[name].get('arrays', BASE['arrays']) | ELEMENTS[log][1]}
@@ -95,6 +95,7 @@ ERASE = {
     'block_5': ERASED | {'block': 5}, 'values_are_keys': ERASED | FORWARD['values_are_keys'],
     'gate': ERASED | {'decay': {'log': 'gate[b][h][t]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk']}}},
     'elements': ERASED | {'decay': {'log': 'gate[b][h][t][d]'}, 'arrays': ROWS | {'gate': {'shape': ['B', 'H', 'Nk', 'D']}}},
+    'by_row': ERASED | {'similarity': {'custom': {'weight': 's * z[row]'}}, 'arrays': ROWS | {'z': {'shape': ['Nk']}}},
 }
 # Two keys a position: one has the value, and the other one what is removed, as in RWKV-7.
 def written(name, **more):
