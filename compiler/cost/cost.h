@@ -76,6 +76,9 @@ struct visited {
 /* Counts the pairs and operations of a program, with the assumptions of count_work. (count.c) */
 void count_operations(const struct compilation *c, const struct problem_size *size, int64_t document,
                       struct visited *out);
+/* Whether a query of the linear form, some of whose weights have no features, visits a number of keys that grows with
+   the sequence. (count.c) */
+bool visits_all_keys(const struct compilation *linear);
 /* Returns the work of operations on a target. */
 double operations_work(const struct target *t, const struct operations *o);
 void count_visits(const struct loops *l, const struct problem_size *size, struct ids *ids, struct visited *out);

@@ -655,6 +655,18 @@ void count_operations(const struct compilation *c, const struct problem_size *si
     counter_close(x);
 }
 
+bool visits_all_keys(const struct compilation *linear)
+{
+    double pairs[2];
+    for (int k = 0; k < 2; k++) {
+        const int64_t n = INT64_C(1) << (14 + k);
+        struct visited visited;
+        count_operations(linear, &(struct problem_size){1, 1, 1, n, n}, n, &visited);
+        pairs[k] = visited.pairs;
+    }
+    return pairs[1] > 3 * pairs[0];
+}
+
 /* Counts the pairs that the program's loops visit, and the work and bytes of these loops. */
 static void count_loops(const struct compilation *c, const struct problem_size *size, int64_t document, int64_t cache,
                         struct counts *out)

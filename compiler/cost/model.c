@@ -215,24 +215,9 @@ int64_t rows_before_linear(const struct compilation *quadratic, const struct com
     return (int64_t)((work_of(linear->graph).key + fold_work(linear)) / pair);
 }
 
-/* Whether a query of the linear form, some of whose weights have no features, visits a number of keys that grows with
-   the sequence. */
-static bool visits_all_keys(const struct compilation *linear)
-{
-    double pairs[2];
-    for (int k = 0; k < 2; k++) {
-        const int64_t n = INT64_C(1) << (14 + k);
-        struct visited visited;
-        count_operations(linear, &(struct problem_size){1, 1, 1, n, n}, n, &visited);
-        pairs[k] = visited.pairs;
-    }
-    return pairs[1] > 3 * pairs[0];
-}
-
 const char *linear_never_pays(const struct compilation *quadratic, const struct compilation *linear)
 {
     const struct graph *g = linear->graph;
-    if (linear->reason && visits_all_keys(linear)) return linear->reason;
     double window = linear->separated.reach
                         ? (double)linear->separated.reach * (double)keys_of_chunk(linear) + linear->separated.near_keys
                         : 0;

@@ -71,7 +71,8 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
                                 ? compile(x, NULL, target, true, shown && !(solves && backward))
                                 : NULL;
     const bool separates = x->good && c && c->separated.features, may_choose = separates && algorithm == ALGORITHM_AUTO;
-    if (first && may_choose && !solves) p->why_quadratic = linear_never_pays(u->quadratic, c);
+    if (first && may_choose && !solves)
+        p->why_quadratic = c->reason && visits_all_keys(c) ? c->reason : linear_never_pays(u->quadratic, c);
     if (separates && backward && !p->why_quadratic && (may_choose || (solves && first))) {
         bool reads_solution;
         if (!linear_has_gradients(x, target, &reads_solution) && may_choose)

@@ -131,7 +131,7 @@ def vmap_with_learned_arrays(folder):
 
 @case
 def forward_mode(folder):
-    """A tangent has no gradients of its own, but the same function has both modes."""
+    """The same function has both modes."""
     made, given = small('softmax_causal'), inputs()
     along = [a[::-1] for a in inputs()]
     wanted = jax.jvp(softmax, given, along)
