@@ -131,7 +131,7 @@ def vmap_with_learned_arrays(folder):
 
 @case
 def forward_mode(folder):
-    """The same function has both modes."""
+    """Both modes, of one function."""
     made, given = small('softmax_causal'), inputs()
     along = [a[::-1] for a in inputs()]
     wanted = jax.jvp(softmax, given, along)

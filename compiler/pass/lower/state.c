@@ -195,15 +195,6 @@ static void fold_state(struct lowering *x, int number)
     if (x->prefix) s->assign[s->assigns++] = (struct assign){s->operand[1], FOLD_SET, expr_operand(x->m, stays), 0};
 }
 
-int64_t lower_wait(const struct lowering *x, const struct value *state)
-{
-    const struct expr *const where = state->where;
-    if (!x->prefix || x->after || !where) return 0;
-    return -expr_replace(x->m, (where->op == EXPR_AND ? where->arg[1] : where)->arg[1], expr_index(x->m, x->chunk),
-                         expr_int(x->m, 0))
-                ->integer;
-}
-
 /* Returns the reach of a state: the number of chunks that it covers before a query's chunk. 0: all. With x->after,
    these are the chunks after a key's chunk. */
 static int64_t reach_of(const struct lowering *x, const struct value *state)

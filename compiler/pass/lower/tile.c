@@ -286,6 +286,15 @@ bool lower_has_padding(const struct lowering *x)
     return x->prefix && !x->after && x->last && expr_reads_ids(x->last);
 }
 
+int64_t lower_wait(const struct lowering *x, const struct value *state)
+{
+    const struct expr *const where = state->where;
+    if (!x->prefix || x->after || !where) return 0;
+    return -expr_replace(x->m, (where->op == EXPR_AND ? where->arg[1] : where)->arg[1], expr_index(x->m, x->chunk),
+                         expr_int(x->m, 0))
+                ->integer;
+}
+
 int64_t lower_tiles_of_chunk(const struct lowering *x)
 {
     return (x->m->axis[x->chunk].extent + x->c->tiling.tile_k - 1) / x->c->tiling.tile_k;

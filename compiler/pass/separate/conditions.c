@@ -3,8 +3,6 @@
 #include "separate.h"
 #include "../../analysis/analysis.h"
 
-#include <math.h>
-
 /* Writes a - b as steps * (the query's position - the key's position) + *offset. Returns false if it has another
    form. */
 static bool distance_form(const struct separation *x, const struct expr *a, const struct expr *b, int64_t *steps,
@@ -56,24 +54,6 @@ const struct expr *separate_without_hidden(struct separation *x, const struct ex
     if (separate_uses_axis(x, where, x->lane) || separate_find_keys(x, where, &seen)) return where;
     x->shown = x->shown ? expr_and(x->m, x->shown, where) : where;
     return NULL;
-}
-
-/* Returns the product e with the exponent -infinity for hidden keys, or NULL if it has no exponential. The maximum of
-   the exponents must be that of shown keys. */
-static const struct expr *without_exponent(const struct separation *x, const struct expr *e)
-{
-    struct module *const m = x->m;
-    if (e->op == EXPR_EXP || e->op == EXPR_EXP2)
-        return expr_make(m, e->op, expr_select(m, x->shown, e->arg[0], expr_real(m, -INFINITY)), NULL, NULL);
-    const struct expr *const a = e->op == EXPR_MUL ? without_exponent(x, e->arg[0]) : NULL,
-                             *const b = e->op == EXPR_MUL && !a ? without_exponent(x, e->arg[1]) : NULL;
-    return a ? expr_mul(m, a, e->arg[1]) : b ? expr_mul(m, e->arg[0], b) : NULL;
-}
-
-const struct expr *separate_if_shown(const struct separation *x, const struct expr *e)
-{
-    const struct expr *const hidden = x->shown ? without_exponent(x, e) : NULL;
-    return hidden ? hidden : x->shown ? expr_select(x->m, x->shown, e, expr_real(x->m, 0)) : e;
 }
 
 bool separate_can_hide(const struct separation *x, const struct node *n)

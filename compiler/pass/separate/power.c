@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { MAX_BASES = 8 };
-
 /* The classes of multisets, sorted by how often the expanded power has a product. */
 struct classes {
     int64_t n;
@@ -76,7 +74,7 @@ static void add_class(struct classes *all, const int *c)
     all->of[at].times = arrangements / same;
 }
 
-static struct classes classes_of(struct separation *x, int64_t n, int degree)
+static struct classes classes_of(const struct separation *x, int64_t n, int degree)
 {
     struct classes all = {.n = n, .degree = degree};
     all.of = arena_alloc(x->m->arena, (size_t)(multisets(n, degree) + 1) * sizeof *all.of);
@@ -91,11 +89,10 @@ static struct classes classes_of(struct separation *x, int64_t n, int degree)
     return all;
 }
 
-/* Returns the tree of a^degree. */
-static const struct node *power(struct separation *x, const struct node *a, int degree)
+const struct node *separate_power(const struct separation *x, const struct node *a, int degree)
 {
     const int64_t n = a->features;
-    if (multisets(n, degree) > MAX_FEATURES) return separate_too_many(x);
+    if (multisets(n, degree) > MAX_FEATURES) return NULL;
     const struct classes all = classes_of(x, n, degree);
     struct node *const made = arena_alloc(x->m->arena, sizeof *made);
     struct power *const p = arena_alloc(x->m->arena, sizeof *p);
@@ -134,58 +131,4 @@ const struct expr *separate_power_times(const struct separation *x, const struct
     for (int k = p->kinds - 2; k >= 0; k--)
         e = expr_select(x->m, expr_lt(x->m, t, expr_int(x->m, p->end[k])), expr_real(x->m, p->times[k]), e);
     return e;
-}
-
-/* The factors of a product, each with its exponent. */
-struct factors {
-    int count;
-    const struct expr *of[MAX_BASES];
-    int64_t times[MAX_BASES];
-};
-
-/* Adds the factors of e^times. Returns false if there are too many. */
-static bool add_factors(const struct separation *x, const struct expr *e, int64_t times, struct factors *to)
-{
-    const bool pair = separate_uses_axis(x, e, x->lane) && separate_uses_axis(x, e, x->stream);
-    if (pair && e->op == EXPR_MUL && e->arg[0] == e->arg[1]) return add_factors(x, e->arg[0], 2 * times, to);
-    if (pair && e->op == EXPR_MUL) return add_factors(x, e->arg[0], times, to) && add_factors(x, e->arg[1], times, to);
-    int k = 0;
-    while (k < to->count && to->of[k] != e) k++;
-    if (k == MAX_BASES) return false;
-    to->count += k == to->count;
-    to->of[k] = e;
-    to->times[k] += times;
-    return true;
-}
-
-bool separate_has_power(const struct separation *x, const struct expr *e)
-{
-    struct factors all = {0};
-    if (e->op != EXPR_MUL || !add_factors(x, e, 1, &all)) return false;
-    bool has = false;
-    for (int k = 0; k < all.count; k++) {
-        if (all.times[k] > MAX_POWER) return false;
-        has |= all.times[k] > 2 && separate_uses_axis(x, all.of[k], x->lane) &&
-               separate_uses_axis(x, all.of[k], x->stream);
-    }
-    return has;
-}
-
-const struct node *separate_powers(struct separation *x, const struct expr *e)
-{
-    struct factors all = {0};
-    const struct node *product = NULL;
-    bool found = add_factors(x, e, 1, &all);
-    for (int k = 0; k < all.count; k++) {
-        const int degree = (int)all.times[k];
-        const bool pair = separate_uses_axis(x, all.of[k], x->lane) && separate_uses_axis(x, all.of[k], x->stream);
-        const struct node *n = separate_find(x, pair && degree > 2 ? all.of[k] : expr_power(x->m, all.of[k], degree));
-        if (n && n->features > MAX_FEATURES) n = separate_too_many(x);
-        if (n && pair && degree > 2) n = power(x, n, degree);
-        found &= n != NULL;
-        product = found && product ? separate_product(x, product, n) : n;
-        if (product && product->features > MAX_FEATURES) product = separate_too_many(x);
-        found &= product != NULL;
-    }
-    return found ? product : NULL;
 }

@@ -268,8 +268,7 @@ static bool says_same_block(const struct separation *x, const struct expr *condi
    features are not exponential. Otherwise returns false after separate_none. */
 static bool can_correct(struct separation *x, const struct plan *plan)
 {
-    if (plan->seen.from || plan->last != separate_query_position(x))
-        return separate_none(x, only_causal) != NULL;
+    if (plan->seen.from || plan->last != separate_query_position(x)) return separate_none(x, only_causal) != NULL;
     return !separate_grows(x, plan->features) ||
            separate_none(x, "a linear form of 'delta' with exponential features is not compiled yet") != NULL;
 }
@@ -403,6 +402,9 @@ static bool make_plan(struct separation *x, struct plan *plan)
     for (int k = 0; k < x->decays && plan->features; k++)
         plan->near = expr_replace(x->m, plan->near, x->decay[k], x->written[k]);
     const int chunks = module_find_axis(x->m, CHUNK);
+    if (plan->features && x->c->separated.features && (plan->last != NULL) != (chunks >= 0))
+        return separate_none(x, "a state of all keys and one of earlier keys are not computed in the same loops") !=
+               NULL;
     if (plan->features && plan->last && chunks >= 0) { /* all weights share the chunks */
         const int64_t length = x->m->axis[chunks].extent;
         if (plan->chunk && plan->chunk != length)

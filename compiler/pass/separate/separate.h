@@ -108,10 +108,8 @@ const struct node *separate_too_many(struct separation *x);
 const struct node *separate_find(struct separation *x, const struct expr *e);
 /* Returns the tree of a * b. */
 const struct node *separate_product(struct separation *x, const struct node *a, const struct node *b);
-/* separate_has_power: whether product e has a factor that depends on query and key, with an exponent from 3 to
-   MAX_POWER. Then separate_powers does for e what separate_find does. */
-bool separate_has_power(const struct separation *x, const struct expr *e);
-const struct node *separate_powers(struct separation *x, const struct expr *e);
+/* Returns the tree of a^degree, or NULL if it would have more than MAX_FEATURES features. */
+const struct node *separate_power(const struct separation *x, const struct node *a, int degree);
 /* Return the feature of n->a that is factor k of feature f of a POWER, and how often the power has this feature. */
 const struct expr *separate_power_index(const struct separation *x, const struct node *n, int k, const struct expr *f);
 const struct expr *separate_power_times(const struct separation *x, const struct node *n, const struct expr *f);

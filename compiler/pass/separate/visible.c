@@ -1,4 +1,4 @@
-/* Recognises regions that states can cover: prefixes, windows of blocks, and keys with the query's id. A query sees
+/* Recognises regions that states can cover: prefixes, windows, and keys with the query's id. A query sees
    a key if the region contains the pair. */
 #include "separate.h"
 #include "../../analysis/analysis.h"
@@ -15,6 +15,17 @@ static bool id_region(struct separation *x, const struct expr *where)
     x->id[QUERY] = of_query;
     x->id[KEY] = of_key;
     return true;
+}
+
+const struct expr *separate_query_position(const struct separation *x)
+{
+    if (x->m->axis[x->lane].source == x->m->axis[x->stream].source) return expr_index(x->m, x->lane);
+    return expr_query_position(x->m, x->lane, x->stream);
+}
+
+bool separate_uses_axis(const struct separation *x, const struct expr *e, int axis)
+{
+    return expr_uses_axis(e, x->value->operand, axis);
 }
 
 const struct expr *separate_without_ids(struct separation *x, const struct expr *where)
