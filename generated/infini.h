@@ -29,8 +29,8 @@ size_t infini_params_size(void);
 /* Draws the random arrays and stores them in `storage`. Learned arrays become NULL; set them before other calls.
    Returns 0 or a negative ATTN_E… */
 int infini_params_init(struct infini_params *params, uint64_t seed, void *storage);
-/* Returns the bytes of the workspace for a problem. It must be aligned to 64.
-   The number depends on problem->threads, not on the lengths. With threads = 0 the workspace serves one thread
+/* Returns the bytes of the workspace for a problem, and for all problems with fewer keys. It must be aligned to 64.
+   The number depends on problem->threads. With threads = 0 the workspace serves one thread
    per processor, or OpenMP's default number if that is larger. _forward uses at most that many threads,
    even if OpenMP's default has changed since. Put the number into problem->workspace_bytes, so that _forward
    can check it. Returns 0 for NULL. */

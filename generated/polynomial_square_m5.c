@@ -4,13 +4,13 @@
    Reizin, Fast Algorithms for Attention Mechanism, bachelor thesis, Charles University (2024), section 4.3
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
-   e (64), a (6):
+   e (64), coefficients_axis_1 (6):
      q [b g m i d]
      k [b g j d]
      v [b g j e]
      x3 [b g m i d] = q * 0.125
      x4 [b g m i j] = sum over d of x3 * k
-     coefficients [a], learned parameter
+     coefficients [coefficients_axis_1], learned parameter
      x6 [b g m i j] = (((((coefficients[5] * x4 + coefficients[4]) * x4 + coefficients[3]) * x4 + coefficients[2]) * x4
      + coefficients[1]) * x4 + coefficients[0]) * (((((coefficients[5] * x4 + coefficients[4]) * x4 + coefficients[3]) *
      x4 + coefficients[2]) * x4 + coefficients[1]) * x4 + coefficients[0])
@@ -144,7 +144,8 @@ TARGET static void T(polynomial_square_m5_rows)(const struct call *call, int64_t
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    const float *const coefficients = (const float *)call->array[ARRAY_coefficients].at;
+    const float *const coefficients_array = (const float *)call->array[ARRAY_coefficients_array].at;
+    const int64_t coefficients_array_stride_0 = call->array[ARRAY_coefficients_array].stride[0];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
     float *const row_sum = (float *)(void *)(work + 92160); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 92416); /* [i: 64] */
@@ -184,19 +185,20 @@ TARGET static void T(polynomial_square_m5_rows)(const struct call *call, int64_t
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
             /* score = select(j <= (i + query_start), ((((((((((coefficients * score) + coefficients) * score) +
                coefficients) * score) + coeff ... */
-            const float coefficients_1 = coefficients[5];
-            const float coefficients_3 = coefficients[4];
-            const float coefficients_4 = coefficients[3];
-            const float coefficients_5 = coefficients[2];
-            const float coefficients_6 = coefficients[1];
-            const float coefficients_7 = coefficients[0];
+            const float coefficients_array_1 = coefficients_array[5 * coefficients_array_stride_0];
+            const float coefficients_array_3 = coefficients_array[4 * coefficients_array_stride_0];
+            const float coefficients_array_4 = coefficients_array[3 * coefficients_array_stride_0];
+            const float coefficients_array_5 = coefficients_array[2 * coefficients_array_stride_0];
+            const float coefficients_array_6 = coefficients_array[1 * coefficients_array_stride_0];
+            const float coefficients_array_7 = coefficients_array[0];
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     const T(vec) score_2 = T(load)(score + j * 80 + i);
-                    const T(vec) t_8 = (((((((((coefficients_1 * score_2) + coefficients_3) * score_2) + coefficients_4)
-                        * score_2) + coefficients_5) * score_2) + coefficients_6) * score_2) + coefficients_7;
+                    const T(vec) t_8 = (((((((((coefficients_array_1 * score_2) + coefficients_array_3) * score_2) +
+                        coefficients_array_4) * score_2) + coefficients_array_5) * score_2) + coefficients_array_6) *
+                        score_2) + coefficients_array_7;
                     const T(vec) score_new9 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)), t_8 * t_8,
                         T(splat)(0.0f));
                     T(store)(score + j * 80 + i, score_new9);
@@ -208,12 +210,12 @@ TARGET static void T(polynomial_square_m5_rows)(const struct call *call, int64_t
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
             /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients)
                * score) + coefficient ... */
-            const float coefficients_10 = coefficients[5];
-            const float coefficients_12 = coefficients[4];
-            const float coefficients_13 = coefficients[3];
-            const float coefficients_14 = coefficients[2];
-            const float coefficients_15 = coefficients[1];
-            const float coefficients_16 = coefficients[0];
+            const float coefficients_array_10 = coefficients_array[5 * coefficients_array_stride_0];
+            const float coefficients_array_12 = coefficients_array[4 * coefficients_array_stride_0];
+            const float coefficients_array_13 = coefficients_array[3 * coefficients_array_stride_0];
+            const float coefficients_array_14 = coefficients_array[2 * coefficients_array_stride_0];
+            const float coefficients_array_15 = coefficients_array[1 * coefficients_array_stride_0];
+            const float coefficients_array_16 = coefficients_array[0];
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
                 T(vec) row_sum_in[OF(4, 2, 2)];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
@@ -222,9 +224,9 @@ TARGET static void T(polynomial_square_m5_rows)(const struct call *call, int64_t
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
                         const T(vec) score_11 = T(load)(score + j * 80 + i);
-                        const T(vec) t_17 = (((((((((coefficients_10 * score_11) + coefficients_12) * score_11) +
-                            coefficients_13) * score_11) + coefficients_14) * score_11) + coefficients_15) * score_11) +
-                            coefficients_16;
+                        const T(vec) t_17 = (((((((((coefficients_array_10 * score_11) + coefficients_array_12) *
+                            score_11) + coefficients_array_13) * score_11) + coefficients_array_14) * score_11) +
+                            coefficients_array_15) * score_11) + coefficients_array_16;
                         const T(vec) score_new18 = t_17 * t_17;
                         T(store)(score + j * 80 + i, score_new18);
                         row_sum_in[vector] += score_new18;
@@ -335,7 +337,8 @@ TARGET APART void T(polynomial_square_m5_few_keys)(const struct call *call, int6
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    const float *const coefficients = (const float *)call->array[ARRAY_coefficients].at;
+    const float *const coefficients_array = (const float *)call->array[ARRAY_coefficients_array].at;
+    const int64_t coefficients_array_stride_0 = call->array[ARRAY_coefficients_array].stride[0];
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
@@ -363,18 +366,19 @@ TARGET APART void T(polynomial_square_m5_few_keys)(const struct call *call, int6
 #endif
         /* score = ((((((((((coefficients * score) + coefficients) * score) + coefficients) * score) + coefficients) *
            score) + coefficient ... */
-        const float coefficients_0 = coefficients[5];
-        const float coefficients_2 = coefficients[4];
-        const float coefficients_3 = coefficients[3];
-        const float coefficients_4 = coefficients[2];
-        const float coefficients_5 = coefficients[1];
-        const float coefficients_6 = coefficients[0];
+        const float coefficients_array_0 = coefficients_array[5 * coefficients_array_stride_0];
+        const float coefficients_array_2 = coefficients_array[4 * coefficients_array_stride_0];
+        const float coefficients_array_3 = coefficients_array[3 * coefficients_array_stride_0];
+        const float coefficients_array_4 = coefficients_array[2 * coefficients_array_stride_0];
+        const float coefficients_array_5 = coefficients_array[1 * coefficients_array_stride_0];
+        const float coefficients_array_6 = coefficients_array[0];
         for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
             for (int64_t r = 0; r < rows; r++) {
                 UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
                     const T(vec) score_1 = T(load)(score + r * 144 + j);
-                    const T(vec) t_7 = (((((((((coefficients_0 * score_1) + coefficients_2) * score_1) + coefficients_3)
-                        * score_1) + coefficients_4) * score_1) + coefficients_5) * score_1) + coefficients_6;
+                    const T(vec) t_7 = (((((((((coefficients_array_0 * score_1) + coefficients_array_2) * score_1) +
+                        coefficients_array_3) * score_1) + coefficients_array_4) * score_1) + coefficients_array_5) *
+                        score_1) + coefficients_array_6;
                     T(store)(score + r * 144 + j, t_7 * t_7);
                 }
             }
@@ -544,7 +548,7 @@ extern int polynomial_square_m5_is_gnu_c;
 
 /* the numbers of the arrays of a call */
 enum {
-    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_coefficients
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_coefficients_array
 };
 
 #ifdef __FILE_NAME__
@@ -618,8 +622,8 @@ enum {
 
 /* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
-    {"coefficients", ATTN_F32, 1, {6}, offsetof(struct polynomial_square_m5_params, coefficients), 0, ATTN_CONTIGUOUS,
-        0, 0, ATTN_NO_LIMITS},
+    {"coefficients", ATTN_F32, 1, {6}, offsetof(struct polynomial_square_m5_params, coefficients), 0,
+        offsetof(struct polynomial_square_m5_strides, coefficients), 0, 0, ATTN_NO_LIMITS},
 };
 
 static const struct array array[] = {
@@ -687,6 +691,7 @@ static const struct kernel kernel = {
     .param = param, .params = 1, .params_bytes = sizeof(struct polynomial_square_m5_params),
     .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
     .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct polynomial_square_m5_params, strides),
     .shares = 1,
     .positions = 1,
     .ids = -1,
@@ -725,6 +730,8 @@ const struct attn_kernel polynomial_square_m5_kernel = {
     .params_size = polynomial_square_m5_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polynomial_square_m5_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
+    .strides = offsetof(struct polynomial_square_m5_params, strides),
+        .strides_bytes = sizeof(struct polynomial_square_m5_strides),
     .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };

@@ -13,8 +13,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct polynomial_square_m5_strides {
+    int64_t coefficients[1]; /* [6] */
+};
 struct polynomial_square_m5_params {
     const float *coefficients; /* [6] */
+    const struct polynomial_square_m5_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that polynomial_square_m5_params_init needs for the random arrays. */

@@ -1201,7 +1201,7 @@ const struct attn_kernel retention_kernel = {
     .params_size = retention_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = retention_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
-    .before = INT64_MAX, .after = 0, .period = 0, .names_heads = 1, .names_sequences = 0, .in_parts = 0,
+    .before = INT64_MAX, .after = 0, .period = 1, .names_heads = 1, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };
 #endif /* a compiler of this language */

@@ -54,9 +54,9 @@
    so row sums and maxima need no reduction across lanes.
    The sums of a tile start from zero and are added to the sums so far. Tiles that no query sees are skipped.
    Linear: the weight is an inner product of 64 features. The state is a sum over keys of 64 x 65 numbers.
-     x86-64-v4  linear    tiles of 32 queries and 32 keys; 135296 bytes of workspace per thread
-     x86-64-v3  linear    tiles of 32 queries and 32 keys; 135296 bytes of workspace per thread
-     generic    linear    tiles of 32 queries and 32 keys; 135296 bytes of workspace per thread
+     x86-64-v4  linear    tiles of 32 queries and 32 keys; 114816 bytes of workspace per thread
+     x86-64-v3  linear    tiles of 32 queries and 32 keys; 114816 bytes of workspace per thread
+     generic    linear    tiles of 32 queries and 32 keys; 114816 bytes of workspace per thread
 
    Contents:
      loops      rwkv7_linear, rwkv7_terms
@@ -75,62 +75,64 @@
 #include <attnrt/kernel/product.h>
 
 /* The functions for the products below. Each calls dot or a similar function with constants. */
-TARGET APART void T(dot0)(int64_t rows, const float *a, const float *b, float *c)
-{
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET APART void T(dot1)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET APART void T(dot2)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
-{
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32, /*a_step=*/1,
-        b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
-}
-TARGET APART void T(dot3)(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, const float *b,
+TARGET APART void T(dot0)(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, const float *b,
     const float *b_low, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, /*x_row=*/64, /*a=*/NULL,
         /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
         /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot4)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+TARGET APART void T(dot1)(int64_t lanes, int64_t rows, int64_t first, const float *x, const float *y, int64_t y_row,
+    const float *b, const float *b_low, float *w)
 {
-    T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
-        /*u_row=*/64);
-}
-TARGET APART void T(dot5)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
-    int64_t y_row, const float *b, const float *b_low, float *w)
-{
-    T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
-        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+    T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, /*x_row=*/64, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/1,
         w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot6)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+TARGET APART void T(dot2)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
+        /*a_row=*/32, /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot3)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     int64_t visible)
 {
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, visible);
 }
-TARGET APART void T(dot7)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+TARGET APART void T(dot4)(int64_t rows, const float *a, const float *b, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
+        /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
+}
+TARGET APART void T(dot5)(int64_t rows, const float *w, const float *rate, const float *x, float *u)
+{
+    T(solve)(/*lanes=*/64, /*first=*/0, rows, w, /*w_row=*/32, /*w_step=*/1, rate, /*rate_step=*/1, x, /*x_row=*/64, u,
+        /*u_row=*/64);
+}
+TARGET APART void T(dot6)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
     const float *b, const float *b_low, float *w)
 {
     T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
         /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, /*y_row=*/64, b, /*b_row=*/64, b_low, /*b_low_row=*/64,
         /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
 }
-TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
         /*a_row=*/32, /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL);
 }
-TARGET APART void T(dot9)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
+TARGET APART void T(dot8)(int64_t rows, int64_t steps, const float *a, const float *b, float *c, int64_t visible)
 {
     T(dot_until)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, visible);
+}
+TARGET APART void T(dot9)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *y,
+    int64_t y_row, const float *b, const float *b_low, float *w)
+{
+    T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, x, x_row, /*a=*/NULL,
+        /*a_row=*/0, /*a_low=*/NULL, /*a_low_row=*/0, y, y_row, b, /*b_row=*/64, b_low, /*b_low_row=*/64, /*after=*/0,
+        w, /*w_query=*/32, /*w_key=*/1);
 }
 TARGET APART void T(dot10)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
@@ -176,57 +178,51 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
         call->array[ARRAY_beta_array].strides.batch + g * members * call->array[ARRAY_beta_array].strides.head;
     const int64_t beta_array_row = call->array[ARRAY_beta_array].strides.row;
     float *const state = (float *)(void *)(work + 0); /* [f: 64, e: 64] */
-    float *const state_2 = (float *)(void *)(work + 16384); /* [f: 64, e: 64] */
-    float *const query_sum = (float *)(void *)(work + 32768); /* [t_key: 32] */
-    float *const row_factor = (float *)(void *)(work + 32896); /* [t_key: 32] */
-    float *const key_3 = (float *)(void *)(work + 32768); /* [j: 32, d: 64] */
-    float *const query_sum_2 = (float *)(void *)(work + 40960); /* [j: 32] */
-    float *const row_factor_2 = (float *)(void *)(work + 41088); /* [j: 32] */
+    float *const key_features = (float *)(void *)(work + 16384); /* [j: 32, f: 64] */
+    float *const key = (float *)(void *)(work + 24576); /* [j: 32, d: 64] */
+    float *const query_sum = (float *)(void *)(work + 16384); /* [j: 32] */
+    float *const row_factor = (float *)(void *)(work + 16512); /* [j: 32] */
+    float *const key_features_2 = (float *)(void *)(work + 32768); /* [j: 32, f: 64] */
+    float *const query_sum_2 = (float *)(void *)(work + 40960); /* [t_key: 32] */
+    float *const row_factor_2 = (float *)(void *)(work + 41088); /* [t_key: 32] */
     float *const weight = (float *)(void *)(work + 40960); /* [t_key: 32, j: 32] */
-    float *const key_5 = (float *)(void *)(work + 45056); /* [t_key: 32, f: 64] */
-    float *const key_features = (float *)(void *)(work + 40960); /* [j: 32, f: 64] */
-    float *const sum_from_state = (float *)(void *)(work + 53248); /* [t_key: 32, e: 64] */
-    float *const sum = (float *)(void *)(work + 61440); /* [t_key: 32, e: 64] */
-    float *const weight_2 = (float *)(void *)(work + 40960); /* [t_key: 32, j: 32] */
-    float *const query_scale = (float *)(void *)(work + 53248); /* [j: 32] */
-    float *const from_state = (float *)(void *)(work + 69632); /* [t_key: 32, e: 64] */
-    float *const corrected = (float *)(void *)(work + 69632); /* [j: 32, e: 64] */
-    float *const key_features_2 = (float *)(void *)(work + 49152); /* [j: 32, f: 64] */
-    float *const weight_3 = (float *)(void *)(work + 57344); /* [i: 32, j: 32] */
-    float *const key_7 = (float *)(void *)(work + 61440); /* [i: 32, f: 64] */
-    float *const sum_from_state_2 = (float *)(void *)(work + 77824); /* [i: 32, e: 64] */
-    float *const sum_2 = (float *)(void *)(work + 86016); /* [i: 32, e: 64] */
-    float *const weight_4 = (float *)(void *)(work + 57344); /* [i: 32, j: 32] */
-    float *const sum_from_state_3 = (float *)(void *)(work + 94208); /* [i: 32, e: 64] */
-    float *const sum_3 = (float *)(void *)(work + 61440); /* [i: 32, e: 64] */
+    float *const weight_2 = (float *)(void *)(work + 45056); /* [t_key: 32, j: 32] */
+    float *const sum = (float *)(void *)(work + 49152); /* [t_key: 32, e: 64] */
+    float *const key_5 = (float *)(void *)(work + 57344); /* [t_key: 32, f: 64] */
+    float *const sum_from_state = (float *)(void *)(work + 65536); /* [t_key: 32, e: 64] */
+    float *const query_scale = (float *)(void *)(work + 45056); /* [j: 32] */
+    float *const corrected = (float *)(void *)(work + 57344); /* [j: 32, e: 64] */
+    float *const key_7 = (float *)(void *)(work + 40960); /* [i: 32, f: 64] */
+    float *const key_8 = (float *)(void *)(work + 49152); /* [i: 32, e: 64] */
+    float *const weight_3 = (float *)(void *)(work + 40960); /* [i: 32, j: 32] */
+    float *const sum_2 = (float *)(void *)(work + 65536); /* [i: 32, e: 64] */
+    float *const weight_4 = (float *)(void *)(work + 40960); /* [i: 32, j: 32] */
+    float *const sum_3 = (float *)(void *)(work + 73728); /* [i: 32, e: 64] */
     float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g * members *
         call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     const int64_t out_head = call->array[ARRAY_out].strides.head;
-    float *const kept_share = (float *)(void *)(work + 32768); /* [f: 64] */
-    float *const lost_share = (float *)(void *)(work + 33024); /* [f: 64] */
-    float *const kept_share_2 = (float *)(void *)(work + 33280); /* [f: 64] */
-    float *const lost_share_2 = (float *)(void *)(work + 33536); /* [f: 64] */
-    float *const log_decay = (float *)(void *)(work + 32768); /* [j: 32, d: 64] */
-    float *const log_decay_sum = (float *)(void *)(work + 102400); /* [j: 32, d: 64] */
-    float *const log_decay_sum_low = (float *)(void *)(work + 110592); /* [j: 32, d: 64] */
+    float *const kept_share = (float *)(void *)(work + 24576); /* [f: 64] */
+    float *const lost_share = (float *)(void *)(work + 24832); /* [f: 64] */
+    float *const log_decay = (float *)(void *)(work + 16384); /* [j: 32, d: 64] */
+    float *const log_decay_sum = (float *)(void *)(work + 81920); /* [j: 32, d: 64] */
+    float *const log_decay_sum_low = (float *)(void *)(work + 90112); /* [j: 32, d: 64] */
     const float *const gate_array = (const float *)call->array[ARRAY_gate_array].at + b *
         call->array[ARRAY_gate_array].strides.batch + g * members * call->array[ARRAY_gate_array].strides.head;
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
-    float *const log_decay_total = (float *)(void *)(work + 40960); /* [d: 64] */
-    float *const log_decay_rest = (float *)(void *)(work + 41216); /* [d: 64] */
-    float *const gate_tile = (float *)(void *)(work + 118784); /* [j: 32, d: 64] */
-    float *const erased_tile = (float *)(void *)(work + 69632); /* [t_key: 32, d: 64] */
-    float *const written_tile = (float *)(void *)(work + 126976); /* [j: 32, d: 64] */
-    float *const beta_tile = (float *)(void *)(work + 135168); /* [j: 32] */
+    float *const log_decay_total = (float *)(void *)(work + 24576); /* [d: 64] */
+    float *const log_decay_rest = (float *)(void *)(work + 24832); /* [d: 64] */
+    float *const gate_tile = (float *)(void *)(work + 98304); /* [j: 32, d: 64] */
+    float *const written_tile = (float *)(void *)(work + 106496); /* [j: 32, d: 64] */
+    float *const erased_tile = (float *)(void *)(work + 65536); /* [t_key: 32, d: 64] */
+    float *const beta_tile = (float *)(void *)(work + 114688); /* [j: 32] */
     for (int64_t m = 0; m < members; m++) {
-        /* state = 0.0f; state_2 = 0.0f */
+        /* state = 0.0f */
         for (int64_t f = 0; f < 64; f++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
                     T(store)(state + f * 64 + e, T(splat)(0.0f));
-                    T(store)(state_2 + f * 64 + e, T(splat)(0.0f));
                 }
             }
         }
@@ -325,8 +321,58 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                         }
                     }
                     /* query_sum = 0.0f */
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        T(store)(query_sum + j, T(splat)(0.0f));
+                    }
+                    /* key = written_tile */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                                T(store)(key + j * 64 + d, T(load)(written_tile + j * 64 + d));
+                            }
+                        }
+                    }
+                    /* query_sum += key * key */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(vec) lane_sums = T(splat)(0);
+                        for (int64_t d = 0; d < 64; d += LANES) {
+                            const T(vec) key_6 = T(load)(key + j * 64 + d);
+                            const T(vec) term = key_6 * key_6;
+                            lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
+                                T(mask)), term, T(splat)(0));
+                        }
+                        const float total = T(lane_sum)(lane_sums);
+                        query_sum[j] += total;
+                    }
+                    /* row_factor = select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) query_sum_7 = T(load)(query_sum + j);
+                        T(store)(row_factor + j, T(pick)(query_sum_7 == 0.0f, T(splat)(0.0f),
+                            1.0f / T(sqrt)(query_sum_7)));
+                    }
+                    /* key = key * row_factor */
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+                            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                                T(store)(key + j * 64 + d, T(load)(key + j * 64 + d) * row_factor[j]);
+                            }
+                        }
+                    }
+                    /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
+                       log_decay_sum_low)) * 1.442695f); key_features_2 ... */
+                    for (int64_t f = 0; f < 64; f += LANES) {
+                        const T(vec) log_decay_sum_8 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
+                        const T(vec) log_decay_sum_low_9 = T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const T(vec) t_10 = T(exp2)(((log_decay_sum_8 - T(load)(log_decay_sum + j * 64 + f)) +
+                                (log_decay_sum_low_9 - T(load)(log_decay_sum_low + j * 64 + f))) * 1.442695f);
+                            T(store)(key_features + j * 64 + f, T(load)(k + (j0 + j) * k_row + f) * t_10);
+                            T(store)(key_features_2 + j * 64 + f, T(load)(key + j * 64 + f) * t_10);
+                        }
+                    }
+                    /* query_sum_2 = 0.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
-                        T(store)(query_sum + t_key, T(splat)(0.0f));
+                        T(store)(query_sum_2 + t_key, T(splat)(0.0f));
                     }
                     /* erased_tile = erased_tile */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
@@ -336,68 +382,30 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                     }
-                    /* query_sum += erased_tile * erased_tile */
+                    /* query_sum_2 += erased_tile * erased_tile */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         T(vec) lane_sums = T(splat)(0);
                         for (int64_t d = 0; d < 64; d += LANES) {
-                            const T(vec) erased_tile_6 = T(load)(erased_tile + t_key * 64 + d);
-                            const T(vec) term = erased_tile_6 * erased_tile_6;
+                            const T(vec) erased_tile_11 = T(load)(erased_tile + t_key * 64 + d);
+                            const T(vec) term = erased_tile_11 * erased_tile_11;
                             lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
                                 T(mask)), term, T(splat)(0));
                         }
                         const float total = T(lane_sum)(lane_sums);
-                        query_sum[t_key] += total;
+                        query_sum_2[t_key] += total;
                     }
-                    /* row_factor = select(query_sum == 0.0f, 0.0f, 1.0f / sqrt(query_sum)) */
+                    /* row_factor_2 = select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key += LANES) {
-                        const T(vec) query_sum_7 = T(load)(query_sum + t_key);
-                        T(store)(row_factor + t_key, T(pick)(query_sum_7 == 0.0f, T(splat)(0.0f),
-                            1.0f / T(sqrt)(query_sum_7)));
+                        const T(vec) query_sum_2_12 = T(load)(query_sum_2 + t_key);
+                        T(store)(row_factor_2 + t_key, T(pick)(query_sum_2_12 == 0.0f, T(splat)(0.0f),
+                            1.0f / T(sqrt)(query_sum_2_12)));
                     }
-                    /* erased_tile = erased_tile * row_factor */
+                    /* erased_tile = erased_tile * row_factor_2 */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
                             UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
                                 T(store)(erased_tile + t_key * 64 + d, T(load)(erased_tile + t_key * 64 + d) *
-                                    row_factor[t_key]);
-                            }
-                        }
-                    }
-                    /* query_sum_2 = 0.0f */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        T(store)(query_sum_2 + j, T(splat)(0.0f));
-                    }
-                    /* key_3 = written_tile */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
-                                T(store)(key_3 + j * 64 + d, T(load)(written_tile + j * 64 + d));
-                            }
-                        }
-                    }
-                    /* query_sum_2 += key_3 * key_3 */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(vec) lane_sums = T(splat)(0);
-                        for (int64_t d = 0; d < 64; d += LANES) {
-                            const T(vec) key_3_8 = T(load)(key_3 + j * 64 + d);
-                            const T(vec) term = key_3_8 * key_3_8;
-                            lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
-                                T(mask)), term, T(splat)(0));
-                        }
-                        const float total = T(lane_sum)(lane_sums);
-                        query_sum_2[j] += total;
-                    }
-                    /* row_factor_2 = select(query_sum_2 == 0.0f, 0.0f, 1.0f / sqrt(query_sum_2)) */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(vec) query_sum_2_9 = T(load)(query_sum_2 + j);
-                        T(store)(row_factor_2 + j, T(pick)(query_sum_2_9 == 0.0f, T(splat)(0.0f),
-                            1.0f / T(sqrt)(query_sum_2_9)));
-                    }
-                    /* key_3 = key_3 * row_factor_2 */
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
-                            UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
-                                T(store)(key_3 + j * 64 + d, T(load)(key_3 + j * 64 + d) * row_factor_2[j]);
+                                    row_factor_2[t_key]);
                             }
                         }
                     }
@@ -407,59 +415,55 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             T(store)(weight + t_key * 32 + j, T(splat)(0.0f));
                         }
                     }
-                    /* weight += (erased_tile * k) * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
-                       log_decay_sum_low)) * 1.442695f) */
+                    /* weight[t_key][j] += sum over d of key * erased_tile * a decay,
+                       for j up to the query's last key */
+                    T(dot0)(t_key1 - t_key0, j1 - j0, t_key0 - j0, erased_tile, key, log_decay_sum, log_decay_sum_low,
+                        weight);
+                    /* weight_2 = 0.0f */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            T(vec) lane_sums = T(splat)(0);
-                            for (int64_t d = 0; d < 64; d += LANES) {
-                                const T(vec) term = (T(load)(erased_tile + t_key * 64 + d) * T(load)(k + (j0 + j) *
-                                    k_row + d)) * T(exp2)(((T(load)(log_decay_sum + ((t_key0 + t_key) - j0) * 64 + d) -
-                                    T(load)(log_decay_sum + j * 64 + d)) + (T(load)(log_decay_sum_low + ((t_key0 +
-                                    t_key) - j0) * 64 + d) - T(load)(log_decay_sum_low + j * 64 + d))) * 1.442695f);
-                                lane_sums += d + LANES <= 64 ? term : T(pick)(__builtin_convertvector(d + T(lane) < 64,
-                                    T(mask)), term, T(splat)(0));
-                            }
-                            const float total = T(lane_sum)(lane_sums);
-                            weight[t_key * 32 + j] += total;
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            T(store)(weight_2 + t_key * 32 + j, T(splat)(0.0f));
                         }
                     }
+                    /* weight_2[t_key][j] += sum over d of k * erased_tile * a decay,
+                       for j up to the query's last key */
+                    T(dot1)(t_key1 - t_key0, j1 - j0, t_key0 - j0 - 1, erased_tile, k + j0 * k_row, k_row,
+                        log_decay_sum, log_decay_sum_low, weight_2);
+                    /* weight_2 = select(j <= (t_key + -1), weight_2, 0.0f) */
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_13 = j0 + j + T(lane);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            T(store)(weight_2 + t_key * 32 + j, T(pick)(__builtin_convertvector(t_13 <= ((t_key0 +
+                                t_key) - 1), T(mask)), T(load)(weight_2 + t_key * 32 + j), T(splat)(0.0f)));
+                        }
+                    }
+                    /* sum[t_key][e] = sum over j of weight_2 * v */
+                    if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+                        0)) { /* infinity and NaN affect only queries that see them */
+                        T(dot2)(t_key1 - t_key0, j1 - j0, weight_2, v + j0 * v_row, v_row, sum);
+                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
+                            T(mask) in_region[OF(2, 4, 8)] = {0};
+                            const int64_t t_14 = (t_key0 + t_key) - 1;
+                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_14, T(mask));
+                            }
+                            T(add_seen_lanes)(64, sum + t_key * 64, weight_2 + t_key * 32, v + j0 * v_row, v_row,
+                                j1 - j0, in_region);
+                        }
+                    } else
+                        T(dot3)(t_key1 - t_key0, j1 - j0, weight_2, v + j0 * v_row, v_row, sum, t_key0 - j0);
                     /* key_5 = erased_tile * select((lo() / 32) == 0, 1.0f,
                        exp2((log_decay_sum + log_decay_sum_low) * 1.442695f)) */
-                    const int t_10 = (j0 / 32) == 0;
+                    const int t_15 = (j0 / 32) == 0;
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t f = 0; f < 64; f += LANES) {
-                            T(store)(key_5 + t_key * 64 + f, T(load)(erased_tile + t_key * 64 + f) * (t_10 ?
+                            T(store)(key_5 + t_key * 64 + f, T(load)(erased_tile + t_key * 64 + f) * (t_15 ?
                                 T(splat)(1.0f) : T(exp2)((T(load)(log_decay_sum + ((t_key0 + t_key) - j0) * 64 + f) +
                                 T(load)(log_decay_sum_low + ((t_key0 + t_key) - j0) * 64 + f)) * 1.442695f)));
                         }
                     }
                     /* sum_from_state[t_key][e] = sum over f of key_5 * state */
-                    T(dot0)(t_key1 - t_key0, key_5, state, sum_from_state);
-                    /* weight = select(j <= min(t_key, t_key + -1), weight, 0.0f) */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_11 = j0 + j + T(lane);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            T(store)(weight + t_key * 32 + j, T(pick)(__builtin_convertvector(t_11 <= min(t_key0 +
-                                t_key, (t_key0 + t_key) - 1), T(mask)), T(load)(weight + t_key * 32 + j),
-                                T(splat)(0.0f)));
-                        }
-                    }
-                    /* sum[t_key][e] = sum over j of weight * v */
-                    if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
-                        0)) { /* infinity and NaN affect only queries that see them */
-                        T(dot1)(t_key1 - t_key0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
-                        for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                            T(mask) in_region[OF(2, 4, 8)] = {0};
-                            const int64_t t_12 = min(t_key0 + t_key, (t_key0 + t_key) - 1);
-                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                                in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_12, T(mask));
-                            }
-                            T(add_seen_lanes)(64, sum + t_key * 64, weight + t_key * 32, v + j0 * v_row, v_row, j1 - j0,
-                                in_region);
-                        }
-                    } else
-                        T(dot2)(t_key1 - t_key0, j1 - j0, weight, v + j0 * v_row, v_row, sum);
+                    T(dot4)(t_key1 - t_key0, key_5, state, sum_from_state);
                     /* sum = neg(sum + sum_from_state) */
                     for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -469,58 +473,16 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                             }
                         }
                     }
-                    /* weight_2 = 0.0f */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            T(store)(weight_2 + t_key * 32 + j, T(splat)(0.0f));
-                        }
-                    }
-                    /* weight_2[t_key][j] += sum over d of key_3 * erased_tile * a decay,
-                       for j up to the query's last key */
-                    T(dot3)(t_key1 - t_key0, j1 - j0, t_key0 - j0, erased_tile, key_3, log_decay_sum, log_decay_sum_low,
-                        weight_2);
                     /* query_scale = neg(beta_tile) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
                         T(store)(query_scale + j, -T(load)(beta_tile + j));
                     }
-                    /* from_state[t_key][e] = sum over f of key_5 * state_2 */
-                    T(dot0)(t_key1 - t_key0, key_5, state_2, from_state);
-                    /* sum = sum - from_state */
-                    for (int64_t t_key = 0; t_key < t_key1 - t_key0; t_key++) {
-                        for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
-                            UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                                T(store)(sum + t_key * 64 + e, T(load)(sum + t_key * 64 + e) - T(load)(from_state +
-                                    t_key * 64 + e));
-                            }
-                        }
-                    }
-                    /* corrected[t_key][e] = query_scale[t_key] * (sum[t_key][e] - sum over j < t_key of weight_2 *
+                    /* corrected[t_key][e] = query_scale[t_key] * (sum[t_key][e] - sum over j < t_key of weight *
                        corrected[j][e]) */
-                    T(dot4)(t_key1 - t_key0, weight_2, query_scale, sum, corrected);
-                    /* key_features = k * exp2(((log_decay_sum - log_decay_sum) + (log_decay_sum_low -
-                       log_decay_sum_low)) * 1.442695f); key_features_2 ... */
-                    for (int64_t f = 0; f < 64; f += LANES) {
-                        const T(vec) log_decay_sum_13 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f);
-                        const T(vec) log_decay_sum_low_14 = T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const T(vec) t_15 = T(exp2)(((log_decay_sum_13 - T(load)(log_decay_sum + j * 64 + f)) +
-                                (log_decay_sum_low_14 - T(load)(log_decay_sum_low + j * 64 + f))) * 1.442695f);
-                            T(store)(key_features + j * 64 + f, T(load)(k + (j0 + j) * k_row + f) * t_15);
-                            T(store)(key_features_2 + j * 64 + f, T(load)(key_3 + j * 64 + f) * t_15);
-                        }
-                    }
+                    T(dot5)(t_key1 - t_key0, weight, query_scale, sum, corrected);
                     for (int64_t i0 = ((j0 / 32) == 0) ? 0 : max(0, j0 - query_start), i_end = min(n_q,
                         (((j0 / 32) + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
                         const int64_t i1 = min(i0 + 32, i_end);
-                        /* weight_3 = 0.0f */
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                                T(store)(weight_3 + i * 32 + j, T(splat)(0.0f));
-                            }
-                        }
-                        /* weight_3[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
-                        T(dot5)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row,
-                            k + j0 * k_row, k_row, log_decay_sum, log_decay_sum_low, weight_3);
                         /* key_7 = q * select((lo() / 32) == 0, 1.0f, exp2((log_decay_sum + log_decay_sum_low) *
                            1.442695f)) */
                         const int t_16 = (j0 / 32) == 0;
@@ -532,8 +494,17 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                                     (max(j0, min((i0 + i) + query_start, j1 - 1)) - j0) * 64 + f)) * 1.442695f)));
                             }
                         }
-                        /* sum_from_state_2[i][e] = sum over f of key_7 * state */
-                        T(dot0)(i1 - i0, key_7, state, sum_from_state_2);
+                        /* key_8[i][e] = sum over f of key_7 * state */
+                        T(dot4)(i1 - i0, key_7, state, key_8);
+                        /* weight_3 = 0.0f */
+                        for (int64_t i = 0; i < i1 - i0; i++) {
+                            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                                T(store)(weight_3 + i * 32 + j, T(splat)(0.0f));
+                            }
+                        }
+                        /* weight_3[i][j] += sum over d of key * q * a decay, for j up to the query's last key */
+                        T(dot6)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row, key,
+                            log_decay_sum, log_decay_sum_low, weight_3);
                         /* weight_3 = select(j <= (i + query_start), weight_3, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
                             const T(ints) t_17 = j0 + j + T(lane);
@@ -542,33 +513,30 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                                     query_start), T(mask)), T(load)(weight_3 + i * 32 + j), T(splat)(0.0f)));
                             }
                         }
-                        /* sum_2[i][e] = sum over j of weight_3 * v */
-                        if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
+                        /* sum_2[i][e] = sum over j of weight_3 * corrected */
+                        if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot1)(i1 - i0, j1 - j0, weight_3, v + j0 * v_row, v_row, sum_2);
+                            T(dot7)(i1 - i0, j1 - j0, weight_3, corrected, sum_2);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 const int64_t t_18 = (i0 + i) + query_start;
                                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_18, T(mask));
                                 }
-                                T(add_seen_lanes)(64, sum_2 + i * 64, weight_3 + i * 32, v + j0 * v_row, v_row, j1 - j0,
+                                T(add_seen_lanes)(64, sum_2 + i * 64, weight_3 + i * 32, corrected, 64, j1 - j0,
                                     in_region);
                             }
                         } else
-                            T(dot6)(i1 - i0, j1 - j0, weight_3, v + j0 * v_row, v_row, sum_2,
-                                i0 + query_start - j0 + 1);
+                            T(dot8)(i1 - i0, j1 - j0, weight_3, corrected, sum_2, i0 + query_start - j0 + 1);
                         /* weight_4 = 0.0f */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                                 T(store)(weight_4 + i * 32 + j, T(splat)(0.0f));
                             }
                         }
-                        /* weight_4[i][j] += sum over d of key_3 * q * a decay, for j up to the query's last key */
-                        T(dot7)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row, key_3,
-                            log_decay_sum, log_decay_sum_low, weight_4);
-                        /* sum_from_state_3[i][e] = sum over f of key_7 * state_2 */
-                        T(dot0)(i1 - i0, key_7, state_2, sum_from_state_3);
+                        /* weight_4[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+                        T(dot9)(i1 - i0, j1 - j0, i0 + query_start - j0, q + m * q_head + i0 * q_row, q_row,
+                            k + j0 * k_row, k_row, log_decay_sum, log_decay_sum_low, weight_4);
                         /* weight_4 = select(j <= (i + query_start), weight_4, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
                             const T(ints) t_19 = j0 + j + T(lane);
@@ -577,39 +545,39 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                                     query_start), T(mask)), T(load)(weight_4 + i * 32 + j), T(splat)(0.0f)));
                             }
                         }
-                        /* sum_3[i][e] = sum over j of weight_4 * corrected */
-                        if (__builtin_expect(!T(finite)(corrected, 64, j1 - j0, 64),
+                        /* sum_3[i][e] = sum over j of weight_4 * v */
+                        if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
                             0)) { /* infinity and NaN affect only queries that see them */
-                            T(dot8)(i1 - i0, j1 - j0, weight_4, corrected, sum_3);
+                            T(dot2)(i1 - i0, j1 - j0, weight_4, v + j0 * v_row, v_row, sum_3);
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 T(mask) in_region[OF(2, 4, 8)] = {0};
                                 const int64_t t_20 = (i0 + i) + query_start;
                                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                                     in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_20, T(mask));
                                 }
-                                T(add_seen_lanes)(64, sum_3 + i * 64, weight_4 + i * 32, corrected, 64, j1 - j0,
+                                T(add_seen_lanes)(64, sum_3 + i * 64, weight_4 + i * 32, v + j0 * v_row, v_row, j1 - j0,
                                     in_region);
                             }
                         } else
-                            T(dot9)(i1 - i0, j1 - j0, weight_4, corrected, sum_3, i0 + query_start - j0 + 1);
-                        /* sum_3 = (sum_2 + sum_from_state_2) + (sum_3 + sum_from_state_3) */
+                            T(dot3)(i1 - i0, j1 - j0, weight_4, v + j0 * v_row, v_row, sum_3,
+                                i0 + query_start - j0 + 1);
+                        /* sum_2 = (sum_3 + key_8) + sum_2 */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                                 UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++,
                                     e += LANES) {
-                                    T(store)(sum_3 + i * 64 + e, (T(load)(sum_2 + i * 64 + e) + T(load)(sum_from_state_2
-                                        + i * 64 + e)) + (T(load)(sum_3 + i * 64 + e) + T(load)(sum_from_state_3 + i *
-                                        64 + e)));
+                                    T(store)(sum_2 + i * 64 + e, (T(load)(sum_3 + i * 64 + e) + T(load)(key_8 + i * 64 +
+                                        e)) + T(load)(sum_2 + i * 64 + e));
                                 }
                             }
                         }
-                        /* out = sum_3 */
+                        /* out = sum_2 */
                         for (int64_t i = 0; i < i1 - i0; i++) {
                             for (int64_t e = 0; e < 64; e += LANES)
                                 __builtin_prefetch(out + m * out_head + (i0 + i) * out_row + e + (i1 - i0) * out_row, 1,
                                     2);
                             for (int64_t e = 0; e < 64; e++)
-                                out[m * out_head + (i0 + i) * out_row + e] = sum_3[i * 64 + e];
+                                out[m * out_head + (i0 + i) * out_row + e] = sum_2[i * 64 + e];
                         }
                     }
                     /* kept_share = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
@@ -622,33 +590,19 @@ TARGET static void T(rwkv7_linear)(const struct call *call, int64_t task, unsign
                         T(store)(kept_share + f, T(pick)(t_23, t_22, T(splat)(1.0f)));
                         T(store)(lost_share + f, T(pick)(t_23, T(splat)(0.0f), -T(expm1)(t_21)));
                     }
-                    /* kept_share_2 = select(exp2((log_decay_sum + log_decay_sum_low) * 1.442695f) < 0.5f,
-                       exp2((log_decay_sum + log_decay_sum_low) * 1 ... */
-                    for (int64_t f = 0; f < 64; f += LANES) {
-                        const T(vec) t_24 = T(load)(log_decay_sum + ((j1 - 1) - j0) * 64 + f) +
-                            T(load)(log_decay_sum_low + ((j1 - 1) - j0) * 64 + f);
-                        const T(vec) t_25 = T(exp2)(t_24 * 1.442695f);
-                        const T(mask) t_26 = t_25 < 0.5f;
-                        T(store)(kept_share_2 + f, T(pick)(t_26, t_25, T(splat)(1.0f)));
-                        T(store)(lost_share_2 + f, T(pick)(t_26, T(splat)(0.0f), -T(expm1)(t_24)));
-                    }
-                    /* state = (state * kept_share) - (state * lost_share);
-                       state_2 = (state_2 * kept_share_2) - (state_2 * lost_share_2) */
+                    /* state = (state * kept_share) - (state * lost_share) */
                     for (int64_t f = 0; f < 64; f++) {
                         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
                             UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                                const T(vec) state_27 = T(load)(state + f * 64 + e);
-                                T(store)(state + f * 64 + e, (state_27 * kept_share[f]) - (state_27 * lost_share[f]));
-                                const T(vec) state_2_28 = T(load)(state_2 + f * 64 + e);
-                                T(store)(state_2 + f * 64 + e, (state_2_28 * kept_share_2[f]) - (state_2_28 *
-                                    lost_share_2[f]));
+                                const T(vec) state_24 = T(load)(state + f * 64 + e);
+                                T(store)(state + f * 64 + e, (state_24 * kept_share[f]) - (state_24 * lost_share[f]));
                             }
                         }
                     }
                     /* state[f][e] += sum over j of key_features * v */
                     T(dot10)(j1 - j0, key_features, v + j0 * v_row, v_row, state);
-                    /* state_2[f][e] += sum over j of key_features_2 * corrected */
-                    T(dot11)(j1 - j0, key_features_2, corrected, state_2);
+                    /* state[f][e] += sum over j of key_features_2 * corrected */
+                    T(dot11)(j1 - j0, key_features_2, corrected, state);
                 }
             }
         }
@@ -840,7 +794,7 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD,
-     .rows = rwkv7_linear_v4, .tile = 0, .own = 135296, .of_token = 4160, .in_keys = 1, .own_sums = 1},
+     .rows = rwkv7_linear_v4, .tile = 0, .own = 114816, .of_token = 4160, .in_keys = 1, .own_sums = 1},
     {.role = RUN_TERMS,
      .rows = rwkv7_terms_v4, .tile = 64, .own = 32768, .of_pair = 128},
 };
@@ -852,14 +806,14 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD,
-     .rows = rwkv7_linear_v3, .tile = 0, .own = 135296, .of_token = 4160, .in_keys = 1, .own_sums = 1},
+     .rows = rwkv7_linear_v3, .tile = 0, .own = 114816, .of_token = 4160, .in_keys = 1, .own_sums = 1},
     {.role = RUN_TERMS,
      .rows = rwkv7_terms_v3, .tile = 64, .own = 32768, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD,
-     .rows = rwkv7_linear_any, .tile = 0, .own = 135296, .of_token = 4160, .in_keys = 1, .own_sums = 1},
+     .rows = rwkv7_linear_any, .tile = 0, .own = 114816, .of_token = 4160, .in_keys = 1, .own_sums = 1},
     {.role = RUN_TERMS,
      .rows = rwkv7_terms_any, .tile = 64, .own = 32768, .of_pair = 128},
 };

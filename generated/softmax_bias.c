@@ -130,7 +130,10 @@ TARGET static void T(softmax_bias_rows)(const struct call *call, int64_t task, u
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    const float *const bias = (const float *)call->array[ARRAY_bias].at + (g * members + m) * n_q * n_k;
+    const float *const bias_array = (const float *)call->array[ARRAY_bias_array].at + g * members *
+        call->array[ARRAY_bias_array].stride[0] + m * call->array[ARRAY_bias_array].stride[0];
+    const int64_t bias_array_stride_1 = call->array[ARRAY_bias_array].stride[1];
+    const int64_t bias_array_stride_2 = call->array[ARRAY_bias_array].stride[2];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
@@ -167,8 +170,17 @@ TARGET static void T(softmax_bias_rows)(const struct call *call, int64_t task, u
     }
     for (int64_t j0 = 0, j_end = n_k; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
-        /* bias_tile = bias, with zeros beyond the last row */
-        T(transpose_padded)(bias + i0 * n_k + j0, n_k, i1 - i0, j1 - j0, bias_tile, 80, LANES);
+        if (bias_array_stride_2 == 1) {
+            /* bias_tile = bias_array, with zeros beyond the last row */
+            T(transpose_padded)(bias_array + i0 * bias_array_stride_1 + j0, bias_array_stride_1, i1 - i0, j1 - j0,
+                bias_tile, 80, LANES);
+        } else {
+            /* bias_tile = bias_array, with zeros beyond the last row */
+            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    bias_tile[j * 80 + i] = i < i1 - i0 ? bias_array[(i0 + i) * bias_array_stride_1 + (j0 + j) *
+                        bias_array_stride_2] : 0;
+        }
         /* score[j][i] = sum over d of k * q_tile */
         T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
@@ -292,6 +304,8 @@ TARGET APART void T(softmax_bias_few_keys)(const struct call *call, int64_t task
     int64_t iteration)
 {
     const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / call->p.kv_heads;
+    const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t rows = call->p.heads / call->p.kv_heads * call->p.n_q;
     const int64_t chunk = iteration;
@@ -304,7 +318,11 @@ TARGET APART void T(softmax_bias_few_keys)(const struct call *call, int64_t task
     const float *const v = (const float *)call->array[ARRAY_v].at + b * call->array[ARRAY_v].strides.batch + g *
         call->array[ARRAY_v].strides.head;
     const int64_t v_row = call->array[ARRAY_v].strides.row;
-    const float *const bias = (const float *)call->array[ARRAY_bias].at + g * rows * n_k;
+    const float *const bias_array = (const float *)call->array[ARRAY_bias_array].at + g * members *
+        call->array[ARRAY_bias_array].stride[0];
+    const int64_t bias_array_stride_0 = call->array[ARRAY_bias_array].stride[0];
+    const int64_t bias_array_stride_1 = call->array[ARRAY_bias_array].stride[1];
+    const int64_t bias_array_stride_2 = call->array[ARRAY_bias_array].stride[2];
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(share->shared + 0); /* [r: 64, d: 64] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
@@ -327,12 +345,21 @@ TARGET APART void T(softmax_bias_few_keys)(const struct call *call, int64_t task
     }
     for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
-        /* bias_tile = bias, with zeros beyond the last row */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t j = 0; j < j1 - j0; j++)
-                bias_tile[r * 144 + j] = bias[r * n_k + (j0 + j)];
-            for (int64_t j = j1 - j0; j < round_up(j1 - j0, LANES); j++)
-                bias_tile[r * 144 + j] = 0;
+        if (bias_array_stride_2 == 1) {
+            /* bias_tile = bias_array, with zeros beyond the last row */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    bias_tile[r * 144 + j] = bias_array[r / n_q * bias_array_stride_0 + r % n_q * bias_array_stride_1 +
+                        (j0 + j)];
+                for (int64_t j = j1 - j0; j < round_up(j1 - j0, LANES); j++)
+                    bias_tile[r * 144 + j] = 0;
+            }
+        } else {
+            /* bias_tile = bias_array, with zeros beyond the last row */
+            for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+                for (int64_t r = 0; r < rows; r++)
+                    bias_tile[r * 144 + j] = j < j1 - j0 ? bias_array[r / n_q * bias_array_stride_0 + r % n_q *
+                        bias_array_stride_1 + (j0 + j) * bias_array_stride_2] : 0;
         }
         /* score[r][j] = sum over d of query_turned * k */
 #if OF(1, 0, 0)
@@ -550,7 +577,7 @@ extern int softmax_bias_is_gnu_c;
 
 /* the numbers of the arrays of a call */
 enum {
-    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_bias
+    ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_bias_array
 };
 
 #ifdef __FILE_NAME__
@@ -622,7 +649,7 @@ enum {
 /* ==== tables for the library that calls these functions (attnrt/kernel/call.h) ==== */
 static const struct attn_param param[] = {
     {"bias", ATTN_F32, 3, {ATTN_HEADS, ATTN_N_Q, ATTN_N_K}, offsetof(struct softmax_bias_params, bias), 0,
-        ATTN_CONTIGUOUS, 0, 0, ATTN_NO_LIMITS},
+        offsetof(struct softmax_bias_strides, bias), 0, 0, ATTN_NO_LIMITS},
 };
 
 static const struct array array[] = {
@@ -690,6 +717,7 @@ static const struct kernel kernel = {
     .param = param, .params = 1, .params_bytes = sizeof(struct softmax_bias_params),
     .dtype = ATTN_F32, .key_dtype = ATTN_F32, .value_dtype = ATTN_F32, .real = sizeof(float), .element = sizeof(float),
     .head_dim = 64, .value_dim = 64, .key_row = 64, .value_row = 64,
+    .strided = 1, .strides = offsetof(struct softmax_bias_params, strides),
     .shares = 1,
     .ids = -1,
     .corrected = -1,
@@ -724,6 +752,7 @@ const struct attn_kernel softmax_bias_kernel = {
     .params_size = softmax_bias_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_bias_workspace,
     .key_dtype = ATTN_F32, .value_dtype = ATTN_F32,
+    .strides = offsetof(struct softmax_bias_params, strides), .strides_bytes = sizeof(struct softmax_bias_strides),
     .before = INT64_MAX, .after = INT64_MAX, .period = 1, .names_heads = 0, .names_sequences = 0, .in_parts = 0,
     .saved_power = 0, .has_sink = 0, .open_keys = 0, .end_of_keys = INT64_MAX,
 };

@@ -15,8 +15,14 @@
 extern "C" {
 #endif
 
+/* The strides of arrays, for each axis the distance in elements between neighbours. All 0: the array is
+   contiguous. An axis with stride 0 repeats the same elements; if all axes do, write ATTN_BROADCAST. */
+struct softmax_bias_strides {
+    int64_t bias[3]; /* [H, n_q, n_k] */
+};
 struct softmax_bias_params {
     const float *bias; /* [H, n_q, n_k] */
+    const struct softmax_bias_strides *strides; /* NULL: all arrays are contiguous */
 };
 
 /* Returns the bytes of `storage` that softmax_bias_params_init needs for the random arrays. */

@@ -1008,7 +1008,7 @@ static const struct target target[] = {
 };
 
 static const struct kept_array kept_array[] = {
-    {ARRAY_k, 2304, ATTN_KV_HEADS, 0, 0},
+    {ARRAY_k, 2304, ATTN_KV_HEADS, 0, 0, 0},
 };
 
 #include <attnrt/kernel/openmp.h>

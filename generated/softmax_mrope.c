@@ -793,7 +793,7 @@ TARGET static void T(softmax_mrope_few)(const struct call *call, int64_t task, s
     synchronise(share);
 }
 
-/* Computes task number `task`: prepares a tile of keys of one head for a state. `work` is this thread's workspace. */
+/* Computes task number `task`: prepares a tile of rows of one head for a state. `work` is this thread's workspace. */
 TARGET static void T(softmax_mrope_prepare)(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
@@ -1609,9 +1609,9 @@ static const struct target target[] = {
 };
 
 static const struct kept_array kept_array[] = {
-    {ARRAY_k, 512, 1, 0, 0},
-    {ARRAY_v, 512, ATTN_KV_HEADS, 0, 0},
-    {ARRAY_positions_array, 12, 0, 4, 0},
+    {ARRAY_k, 512, 1, 0, 0, 1},
+    {ARRAY_v, 512, ATTN_KV_HEADS, 0, 0, 0},
+    {ARRAY_positions_array, 12, 0, 4, 0, 0},
 };
 
 #include <attnrt/kernel/openmp.h>
@@ -1638,7 +1638,7 @@ static const struct kernel kernel = {
     .numbered = 1,
     .read_back = -1,
     .rows_kept = 255,
-    .fingerprint = UINT64_C(0xb61b5f5b174c3772),
+    .fingerprint = UINT64_C(0xb203996826f6da8c),
     .kept_array = kept_array, .kept_arrays = 3, .given = 3, .sums = 3,
 };
 

@@ -1056,8 +1056,8 @@ static const struct target target[] = {
 };
 
 static const struct kept_array kept_array[] = {
-    {ARRAY_k, 256, 1, 0, 0},
-    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0},
+    {ARRAY_k, 256, 1, 0, 0, 0},
+    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0, 0},
 };
 
 #include <attnrt/kernel/openmp.h>
@@ -1076,6 +1076,7 @@ static const struct kernel kernel = {
     .solution = -1,
     .decodes = 1,
     .by_capacity = 1,
+    .moves = 1,
     .terms_move = 1,
     .paged = 1,
     .rows_move = 1,

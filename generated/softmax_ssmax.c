@@ -1614,8 +1614,8 @@ static const struct target target[] = {
 };
 
 static const struct kept_array kept_array[] = {
-    {ARRAY_k, 256, 1, 0, 0},
-    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0},
+    {ARRAY_k, 256, 1, 0, 0, 0},
+    {ARRAY_v, 256, ATTN_KV_HEADS, 0, 0, 0},
 };
 
 #include <attnrt/kernel/openmp.h>

@@ -3399,6 +3399,7 @@ struct attn_param {
    between neighbours. It is not negative. A stride of 0 repeats elements along the axis. If the strides of all axes
    are 0, the array is contiguous. ATTN_BROADCAST also repeats elements, but does not count as 0 in this rule. */
 #define ATTN_BROADCAST INT64_MIN
+enum { ATTN_MAX_ARRAYS = 1024 }; /* the most arrays of a kernel, with those that it computes */
 /* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
@@ -3709,11 +3710,9 @@ _Static_assert(offsetof(struct attn_problem, n_k) == (-ATTN_N_K - 1) * sizeof(in
 ATTN_API void attn_param_shape(const struct attn_param *p, const struct attn_problem *problem, int64_t *shape)
 {
     for (int k = 0; k < p->rank; k++) {
-        shape[k] = p->shape[k];
-        if (p->shape[k] >= 0) continue;
-        const int64_t block = -p->shape[k] / 8;
-        shape[k] = size_of_axis(&problem->batch, p->shape[k] % 8);
-        if (block && shape[k] > 0) shape[k] = (shape[k] - 1) / block + 1;
+        const int64_t axis = -p->shape[k];
+        shape[k] = axis > 0 ? size_of_axis(&problem->batch, -(axis & 7)) : p->shape[k];
+        if (axis > 7 && shape[k] > 0) shape[k] = (shape[k] - 1) / (axis / 8) + 1;
     }
 }
 
@@ -4465,7 +4464,7 @@ ATTN_API int attn_ancestors(int64_t tokens, const int32_t *parents, uint8_t *anc
 #include <sched.h>
 #endif
 
-enum { MAX_ARRAYS = 1024, MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
+enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2 };
 
 /* ---- a call ---- */
 
@@ -4549,7 +4548,7 @@ struct call { /* the arguments of a call; all threads read the same struct */
        computes all tiles of a head. tiles: the tiles of a head */
     int64_t *progress, tiles;
     const struct place *shared; /* in backward, if heads share heads: the caller's places of kernel->shared_gradient */
-    struct place array[MAX_ARRAYS]; /* those of the kernel's table; copy_call copies no others */
+    struct place array[ATTN_MAX_ARRAYS]; /* those of the kernel's table; copy_call copies no others */
 };
 
 /* ---- a thread's share of a head ---- */
@@ -4572,7 +4571,8 @@ struct share {
 
 /* ---- the tables of a kernel ---- */
 
-/* The use of a program. A kernel has at most one program of a kind for each target, part, form and number of keys. */
+/* The use of a program. A kernel has at most one program of a kind for each target, part, form and number of keys. In a
+   target's table, those of a role are one after another. */
 enum program_role {
     RUN_FORWARD,
     RUN_BACKWARD, /* one of the parts */
@@ -4582,7 +4582,7 @@ enum program_role {
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
-    RUN_PREPARE,  /* prepares keys for a state */
+    RUN_PREPARE,  /* prepares keys, or other rows, for a state */
     RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
 };
 
@@ -4661,11 +4661,12 @@ struct target {
 enum array_origin {
     FROM_ARGUMENT,  /* an argument of entry points */
     FROM_PROBLEM,   /* a member of struct attn_problem */
-    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem */
+    FROM_ARRAY,     /* a part of another array. The strides of these first three are in struct attn_problem, and they
+                       are the first arrays of a table */
     FROM_PARAMS,    /* a member of struct NAME_params */
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
-    FROM_ROW_SUMS,  /* numbers for each row that a part of backward makes for later parts: [B,H,n_q] */
+    FROM_ROW_SUMS,  /* numbers or vectors of rows that a part of backward makes for later parts: [B,H,n_q,elements] */
     FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
     FROM_LEFT,      /* an array that a part of backward leaves for later parts */
     FROM_LIBRARY    /* memory that forward.c, sums.c or backward.c places */
@@ -4702,8 +4703,8 @@ struct array {
     const uint16_t *wanted;
     int linear, whole, sums;
     int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row,
-        or of all constant axes
-                       */
+        or of all constant axes.
+                         FROM_ROW_SUMS: the same, or 0 for numbers */
     int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
                          attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
@@ -4716,6 +4717,7 @@ struct kept_array {
     int heads;         /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k */
     int64_t element;   /* if not 0, the bytes of an element: the elements of a row of the caller may be apart */
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */
+    int prepared;      /* if not 0, its rows are stored prepared, by the programs of this part and 1 */
 };
 
 /* The threads of a kernel's OpenMP (openmp.h). */
@@ -4754,7 +4756,9 @@ struct kernel {
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
-    /* Backward: the number of parts, of arrays FROM_SAVED and FROM_ROW_SUMS, the number of the saved solution or -1 */
+    /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query,
+       the number of the saved
+       solution or -1 */
     int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
     const uint16_t *sums_wanted;
@@ -4766,7 +4770,7 @@ struct kernel {
        - by_capacity: it stores all keys; read_back, read_first: the numbers of last and first keys that it stores
        - rows_kept: the tokens of a sequence for which it has room
        - folds, moves, any_order, transitions: see struct emission; joins: two states can be joined
-       - prepared: it stores prepared keys; attends: other programs than forward read its keys
+       - prepared: it stores prepared keys or other rows; attends: other programs than forward read its keys
        - appends: it stores corrected values
        - uncopied: a call may read its own keys in place; rounds_prepared: prepared keys are rounded
        - numbered: an expression reads the number of a sequence
@@ -4782,7 +4786,7 @@ struct kernel {
 
 /* The layout, which must be that of the library that a kernel calls: the sizes of the structs above, and a number that
    changes when their meaning changes but not their sizes. */
-#define KERNEL_VERSION UINT64_C(1)
+#define KERNEL_VERSION UINT64_C(2)
 #define KERNEL_LAYOUT \
     ((((KERNEL_VERSION * 8191 + sizeof(struct call)) * 8191 + sizeof(struct program)) * 8191 + sizeof(struct array)) * \
          8191 + \
@@ -4949,9 +4953,19 @@ enum { MANY_HEADS = -1, MANY_ROWS = 1 << 30 };
 ATTN_API const struct program *attn_call_program(const struct kernel *kernel, enum program_role role, int part,
                                                  int64_t n_k, int64_t rows, int64_t n_q);
 /* Returns the program of a role that has one for each target. */
-ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role);
-ATTN_API int attn_call_runs(const struct program *program); /* returns whether this machine can run it */
-ATTN_API size_t attn_call_bytes_a_thread(const struct program *program);
+INLINE const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role)
+{
+    return attn_call_program(kernel, role, 0, INT64_MAX, MANY_ROWS, 0);
+}
+/* Returns whether this machine can run it. */
+INLINE int attn_call_runs(const struct program *program)
+{
+    return program->idle || program->rows || program->head;
+}
+INLINE size_t attn_call_bytes_a_thread(const struct program *program)
+{
+    return program->own + program->shared + program->slots * program->slot;
+}
 /* Returns the largest bytes of a thread over all programs of a role for up to n_k keys. */
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k);
 /* Returns the number of keys from which forward runs other programs than for n_k keys, or INT64_MAX. */
@@ -4982,13 +4996,28 @@ INLINE int check_arguments(const struct call *call, int queries, int keys)
 ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p);
 /* Checks that the caller has given all parameters, and sets their places and strides. Returns 0 or an error. */
 ATTN_API int attn_call_take_params(struct call *call);
-ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API int attn_call_after_keys(const struct kernel *kernel,
-                                  const struct attn_problem *p); /* a query is after them */
+INLINE int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->max_length && (p->n_q > kernel->max_length || p->n_k > kernel->max_length);
+}
+/* Returns whether a query is after the keys. */
+INLINE int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p)
+{
+    int after = 0;
+    for (int64_t b = 0; kernel->positions && p->query_start && b < p->batch; b++)
+        after |= (int64_t)((uint64_t)p->query_start[b] + (uint64_t)p->n_q) > p->n_k; /* no size is checked yet */
+    return after;
+}
 /* Returns the number of keys that the choice of a program depends on. */
-ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p);
+INLINE int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
+}
 ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted); /* one of these arrays is not NULL */
-ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p);
+INLINE int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
+}
 /* Returns whether an id is smaller than the id of the previous key. */
 ATTN_API int attn_call_ids_fall(const int32_t *id, int64_t batch, int64_t sequence, int64_t n, int64_t row);
 
@@ -5028,12 +5057,13 @@ ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, 
 /* ---- what forward saves for backward (saved.c) ---- */
 
 /* Returns the bytes of an array with an element per query and head. */
-ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p);
+INLINE size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
+}
 /* Places the arrays of this origin, which have an element per query and head, at `at` and after it. */
 ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, unsigned char *at);
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p);
-/* Sets the places of the saved rows, which begin at `saved`. */
-ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved);
 /* Sets the place of the saved solution, if the kernel has one, in the memory `saved` of a call. */
 ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved);
 
@@ -5059,7 +5089,8 @@ INLINE struct place *prefix_place(struct call *call, enum prefix_array array)
 ATTN_API size_t attn_call_prefix_rows(const struct kernel *kernel, const struct attn_problem *p, int64_t n);
 ATTN_API int64_t attn_call_rows_of_sums(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API size_t attn_call_prefix_bytes(const struct kernel *kernel, const struct attn_problem *p);
-ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at);
+/* Sets the places of the prefix sums, which begin at `at`. Returns the end of these. */
+ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned char *at);
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
@@ -5079,7 +5110,7 @@ enum sums_task {
     SUMS_WRITE_GRADIENTS, /* writes problem->query_decay_gradients and key_decay_gradients */
     SUMS_TAKE_GRADIENTS   /* reads problem->key_decay_gradients */
 };
-ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task);
+ATTN_API const struct program *attn_call_sums(const struct kernel *kernel, enum sums_task task);
 /* An array of prefix sums and their low parts, in rows of bytes. */
 struct sum_rows {
     unsigned char *sum, *low;
@@ -5140,11 +5171,6 @@ static int positions_fit(const struct attn_problem *p)
     return fit;
 }
 
-ATTN_API int64_t attn_call_sharing(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return kernel->shares && p->key_heads ? max(p->heads / p->key_heads, 1) : 1;
-}
-
 ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_problem *p)
 {
     size_t elements = (size_t)a->elements;
@@ -5153,48 +5179,36 @@ ATTN_API size_t attn_call_elements(const struct array *a, const struct attn_prob
     return elements;
 }
 
-/* Arguments of a call that are not NULL, and those of them that it writes. */
-struct arguments {
-    const void *any[MAX_ARRAYS], *written[MAX_ARRAYS];
-    int count, outputs;
-};
-
-static int is_among(const void *at, const void *const *list, int count)
+/* Returns what is wrong with an argument, bits of call->wrong. The earlier arguments have their places. */
+static int fault_of(const struct call *call, int number, enum array_entry entry)
 {
-    int found = 0;
-    for (int n = 0; n < count; n++) found |= list[n] == at;
-    return found;
-}
-
-/* Returns what is wrong with an argument, bits of call->wrong. Adds it to the earlier arguments of the call. */
-static int fault_of(const struct array *a, enum array_access access, const void *at, struct arguments *earlier)
-{
-    if (!at) return access == ACCESS_WANTED ? 0 : 1 << a->rows;
-    const int writes = access > ACCESS_READ, shared = writes ? is_among(at, earlier->any, earlier->count)
-                                                             : is_among(at, earlier->written, earlier->outputs);
-    earlier->any[earlier->count++] = at;
-    if (writes) earlier->written[earlier->outputs++] = at;
-    return shared ? SHARES_MEMORY : 0;
+    const struct array *const array = call->kernel->array, *const a = &array[number];
+    const void *const at = call->array[number].at;
+    if (!at) return a->access[entry] == ACCESS_WANTED ? 0 : 1 << a->rows;
+    for (int k = 0; k < number; k++)
+        if (call->array[k].at == at && array[k].origin == FROM_ARGUMENT &&
+            (a->access[entry] > ACCESS_READ || array[k].access[entry] > ACCESS_READ))
+            return SHARES_MEMORY;
+    return 0;
 }
 
 /* Sets the places of the arrays that are arguments or in the problem. */
 static void place_arguments(struct call *call, const void *const *argument, enum array_entry entry)
 {
-    struct arguments arguments;
-    arguments.count = arguments.outputs = 0;
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        const struct array *const a = &call->kernel->array[k];
+    const int arrays = call->kernel->arrays;
+    const struct array *a = call->kernel->array;
+    for (int k = 0; k < arrays; k++) call->array[k].at = NULL;
+    for (int k = 0; k < arrays && a->origin <= FROM_ARRAY; k++, a++) {
         const enum array_access access = a->access[entry];
         struct place *const to = &call->array[k];
-        to->at = NULL;
-        if (access == ACCESS_NONE || a->origin > FROM_ARRAY) continue;
+        if (access == ACCESS_NONE) continue;
         if (a->origin == FROM_PROBLEM)
             to->at = pointer_in(&call->p, a->member);
         else if (a->origin == FROM_ARRAY)
             to->at = access == ACCESS_READ ? call->array[a->of].at : NULL;
         else if (argument) {
             to->at = (void *)(uintptr_t)argument[a->argument[entry]];
-            call->wrong |= fault_of(a, access, to->at, &arguments);
+            call->wrong |= fault_of(call, k, entry);
         }
         to->strides = *(const struct attn_strides *)member_of(&call->p, a->strides);
     }
@@ -5233,15 +5247,16 @@ static int fill_strides(int64_t *to, const int64_t *given, const int64_t *size, 
     if ((uintptr_t)array & (element - 1)) return ATTN_EALIGN;
     for (int k = 0; given && k < axes; k++) any |= given[k] != 0;
     for (int k = axes - 1; k >= 0; k--) {
-        int64_t stride = contiguous;
-        if (any && size[k] > 1) stride = given[k] == ATTN_BROADCAST ? 0 : given[k];
-        if (stride < 0) return ATTN_EPROBLEM;
-        to[k] = stride;
-        if (size[k] < 2) continue;
         int64_t extent;
-        if (__builtin_mul_overflow(stride, size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+        to[k] = contiguous;
+        if (size[k] < 2) continue;
+        if (any) {
+            to[k] = given[k] == ATTN_BROADCAST ? 0 : given[k];
+            if (to[k] < 0) return ATTN_EPROBLEM;
+            if (__builtin_mul_overflow(to[k], size[k] - 1, &extent) || extent > most - last) return ATTN_ESIZE;
+            last += extent;
+        }
         if (__builtin_mul_overflow(contiguous, size[k], &contiguous) || contiguous > most) return ATTN_ESIZE;
-        last += extent;
     }
     return 0;
 }
@@ -5255,12 +5270,12 @@ ATTN_API int attn_call_take_params(struct call *call)
         if (!pointer_in(call->params, kernel->param[k].offset) && !(call->only_sums && kernel->param[k].rows))
             return ATTN_EPARAM;
     const void *const given = kernel->strided ? pointer_in(call->params, kernel->strides) : NULL;
-    for (int k = 0, left = kernel->params; left > 0; k++) {
-        const struct array *const a = &kernel->array[k];
+    int left = kernel->params;
+    for (const struct array *a = kernel->array; left > 0; a++) {
         if (a->origin != FROM_PARAMS) continue;
         left--;
         const struct attn_param *const param = &kernel->param[a->param];
-        struct place *const place = &call->array[k];
+        struct place *const place = &call->array[a - kernel->array];
         place->at = pointer_in(call->params, param->offset);
         if (param->strides == ATTN_CONTIGUOUS) continue;
         int64_t size[4];
@@ -5271,24 +5286,6 @@ ATTN_API int attn_call_take_params(struct call *call)
         if (a->has_rows) place->strides = strides_of_axes(place, a->axis);
     }
     return 0;
-}
-
-ATTN_API int attn_call_too_long(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return kernel->max_length && (p->n_q > kernel->max_length || p->n_k > kernel->max_length);
-}
-
-ATTN_API int attn_call_after_keys(const struct kernel *kernel, const struct attn_problem *p)
-{
-    int after = 0;
-    for (int64_t b = 0; kernel->positions && p->query_start && b < p->batch; b++)
-        after |= (int64_t)((uint64_t)p->query_start[b] + (uint64_t)p->n_q) > p->n_k; /* no size is checked yet */
-    return after;
-}
-
-ATTN_API int64_t attn_call_keys(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return attn_call_after_keys(kernel, p) ? 0 : p->n_k; /* only the quadratic form computes such queries */
 }
 
 ATTN_API int attn_call_has_any(const struct call *call, const uint16_t *wanted)
@@ -5379,23 +5376,29 @@ static void set_corrected(struct call *call, unsigned char *at)
     place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
 }
 
-/* Returns whether the kernel has a program that computes corrected values before forward. */
-static int corrects(const struct kernel *kernel)
+/* The programs that run before the one of forward, or NULL. */
+struct first {
+    const struct program *terms, *correct, *weights;
+};
+static struct first programs_first(const struct kernel *kernel)
 {
-    return kernel->corrected >= 0;
+    struct first first = {NULL, NULL, NULL};
+    if (kernel->prefix_row > 0) first.terms = attn_call_program_of(kernel, RUN_TERMS);
+    if (kernel->corrected >= 0) first.correct = attn_call_program_of(kernel, RUN_CORRECT);
+    if (kernel->weighs) first.weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+    return first;
+}
+
+static size_t larger_of(size_t bytes, const struct program *program)
+{
+    return program ? larger(bytes, attn_call_bytes_a_thread(program)) : bytes;
 }
 
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
-static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
+static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
 {
-    const struct {
-        int has;
-        enum program_role role;
-    } first[] = {{kernel->prefix_row > 0, RUN_TERMS}, {corrects(kernel), RUN_CORRECT}, {kernel->weighs, RUN_WEIGHTS}};
-    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    for (size_t k = 0; k < sizeof first / sizeof *first; k++)
-        if (first[k].has) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k].role, INT64_MAX));
-    return bytes;
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    return larger_of(larger_of(larger_of(forward, first->terms), first->correct), first->weights);
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
@@ -5432,7 +5435,8 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem || !fits_library(kernel)) return 0;
-    const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
+    const struct first first = programs_first(kernel);
+    const size_t threads = bytes_times(max_bytes(kernel, &first, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
     return bytes_fit(bytes) ? bytes : 0;
@@ -5503,27 +5507,30 @@ ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct att
 
 /* ---- forward ---- */
 
-/* Computes what forward reads: the tables of masks, prefix sums, and corrected values. Each thread has the memory
-   `work`. Returns 0 or an error. */
-static int compute_first(struct call *call, const struct program *program, unsigned char *memory, int threads,
-                         unsigned char *work)
+/* Computes prefix sums, corrected values, and the output of weights. Each thread has the memory `work`. Returns 0 or an
+   error. */
+static int compute_first(struct call *call, const struct program *program, const struct first *first,
+                         unsigned char *memory, int threads, unsigned char *work)
 {
-    const struct kernel *const kernel = call->kernel;
-    if (kernel->prefix_row) {
-        const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
-        if (!attn_call_runs(terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || kernel->weighs) {
-            attn_call_set_prefix_sums(call, memory);
-            const int error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
-            if (error) return error;
-            memory += attn_call_prefix_bytes(kernel, &call->p);
+    int error = 0;
+    if (first->terms) {
+        if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
+        if (!program->own_sums || first->weights) {
+            memory = attn_call_set_prefix_sums(call, memory);
+            error = attn_call_make_prefix_sums(call, first->terms, threads, work,
+                                               attn_call_bytes_a_thread(first->terms));
         }
     }
-    if (!corrects(kernel)) return 0;
-    const struct program *const correct = attn_call_program_of(kernel, RUN_CORRECT);
-    if (!attn_call_runs(correct)) return ATTN_EMACHINE;
-    set_corrected(call, memory);
-    return attn_call_run(call, correct, threads, work, attn_call_bytes_a_thread(correct));
+    if (first->correct && !error) {
+        if (!attn_call_runs(first->correct)) return ATTN_EMACHINE;
+        set_corrected(call, memory);
+        error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
+    }
+    if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
+        if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
+        error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
+    }
+    return error;
 }
 
 /* Gives the call the memory where it saves values for backward. Returns 0 or an error. */
@@ -5535,7 +5542,7 @@ static int take_saved(struct call *call, const struct attn_problem *problem, con
     if (!bytes_fit(saved)) return ATTN_ESIZE;
     if (problem->saved_bytes && problem->saved_bytes < saved) return ATTN_EWORKSPACE;
     if ((uintptr_t)problem->saved % 64) return ATTN_EALIGN;
-    if (program->saves) attn_call_set_saved(call, (unsigned char *)problem->saved);
+    if (program->saves) attn_call_place_rows(call, FROM_SAVED, (unsigned char *)problem->saved);
     attn_call_set_solution(call, (unsigned char *)problem->saved);
     return 0;
 }
@@ -5568,8 +5575,9 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
                                                  program->own_sums && !kernel->weighs ? NULL : &call.p);
+    const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
-                                     max_bytes(kernel, keys_served(kernel, problem)), &threads);
+                                     max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);
     if (error) return error;
     error = take_saved(&call, problem, program);
     if (error) return error;
@@ -5579,12 +5587,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (kernel->masks)
         error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
-    if (!error && call.p.n_k > 0 && kernel->weighs && problem->weights) {
-        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
-        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
-        error = attn_call_run(&call, weights, threads, work, attn_call_bytes_a_thread(weights));
-    }
+    error = compute_first(&call, program, &first, (unsigned char *)workspace, threads, work);
     if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }
@@ -5623,17 +5626,18 @@ static int serves(const struct program *p, int64_t n_k, int64_t rows, int64_t n_
     return rows != MANY_HEADS && rows <= p->few_rows && (p->lanes == 0 || few_pay(n_q, n_k, p->lanes));
 }
 
-/* Returns the first program for the role, of the first target that this machine runs and that has such a program. Sets
- *end to the end of its programs. Returns `*end` if there is none. */
+/* Returns the first program for the role, of the first target that this machine runs and that has such a program. The
+   others for the role follow it. Sets *end to the end of the target's programs. Returns `*end` if there is none. */
 static const struct program *programs_here(const struct kernel *kernel, enum program_role role,
                                            const struct program **end)
 {
     if (!fits_library(kernel)) return *end; /* NULL: the table of targets is another one */
     for (const struct target *t = kernel->target; t < kernel->target + kernel->targets; t++) {
+        if (t->runs && !t->runs()) continue;
         const struct program *p = t->program;
         *end = p + t->programs;
         while (p < *end && p->role != role) p++;
-        if (p < *end && (!t->runs || t->runs())) return p;
+        if (p < *end) return p;
     }
     return *end;
 }
@@ -5643,32 +5647,17 @@ ATTN_API const struct program *attn_call_program(const struct kernel *kernel, en
 {
     static const struct program none = {.tile = 1};
     const struct program *end = NULL;
-    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
+    for (const struct program *p = programs_here(kernel, role, &end); p < end && p->role == role; p++)
+        if (p->part == part && p->from <= max(n_k, 0) && serves(p, n_k, rows, n_q)) return p;
     return &none;
-}
-
-ATTN_API const struct program *attn_call_program_of(const struct kernel *kernel, enum program_role role)
-{
-    return attn_call_program(kernel, role, 0, INT64_MAX, MANY_ROWS, 0);
-}
-
-ATTN_API int attn_call_runs(const struct program *program)
-{
-    return program->idle || program->rows || program->head;
-}
-
-ATTN_API size_t attn_call_bytes_a_thread(const struct program *program)
-{
-    return program->own + program->shared + program->slots * program->slot;
 }
 
 ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_role role, int64_t n_k)
 {
     const struct program *end = NULL;
     size_t bytes = 0;
-    for (const struct program *p = programs_here(kernel, role, &end); p < end; p++)
-        if (p->role == role && p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
+    for (const struct program *p = programs_here(kernel, role, &end); p < end && p->role == role; p++)
+        if (p->from <= max(n_k, 0)) bytes = larger(bytes, attn_call_bytes_a_thread(p));
     return bytes;
 }
 
@@ -5700,16 +5689,11 @@ ATTN_API int64_t attn_call_next_length(const struct kernel *kernel, int64_t n_k)
 {
     const struct program *end = NULL;
     int64_t next = INT64_MAX;
-    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end; p++)
-        if (p->role == RUN_FORWARD && p->from > n_k) next = min(next, p->from);
+    for (const struct program *p = programs_here(kernel, RUN_FORWARD, &end); p < end && p->role == RUN_FORWARD; p++)
+        if (p->from > n_k) next = min(next, p->from);
     return next;
 }
 /* Values that forward saves for backward. */
-
-ATTN_API size_t attn_call_row_bytes(const struct kernel *kernel, const struct attn_problem *p)
-{
-    return bytes_of_rows(kernel->real, p, p->heads, p->n_q);
-}
 
 ATTN_API size_t attn_call_saved_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
@@ -5728,15 +5712,12 @@ ATTN_API void attn_call_place_rows(struct call *call, enum array_origin origin, 
 {
     const size_t bytes = attn_call_row_bytes(call->kernel, &call->p);
     for (int k = 0; k < call->kernel->arrays; k++) {
+        const int64_t given = call->kernel->array[k].elements, elements = given ? given : 1;
         if (call->kernel->array[k].origin != origin) continue;
         call->array[k].at = at;
-        at += bytes;
+        call->array[k].strides = contiguous(call->p.heads, call->p.n_q, elements);
+        at += bytes * (size_t)elements;
     }
-}
-
-ATTN_API void attn_call_set_saved(struct call *call, unsigned char *saved)
-{
-    attn_call_place_rows(call, FROM_SAVED, saved);
 }
 
 ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
@@ -5797,15 +5778,17 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
     const struct kernel *const kernel = call->kernel;
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k, row = kernel->prefix_row,
                   rows = attn_call_rows_of_sums(kernel, &call->p);
-    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row,
-                *const sum_low = (REAL *)at_of(call, PREFIX_OF_KEY_LOW) + task * rows * row,
-                *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
-                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
+    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row, *const sum_low = (REAL *)at_of(
+                                                                                                   call,
+                                                                                                   PREFIX_OF_KEY_LOW) +
+                                                                                               task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
     if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
     for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
     if (queries_at_keys(kernel, &call->p)) return;
+    REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
+                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
     if (kernel->decay_parts && call->p.query_decay) {
         const double *const given = call->p.query_decay + task * n_q * row;
         for (int64_t x = 0; x < n_q * row; x++) {
@@ -5985,15 +5968,17 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
     const struct kernel *const kernel = call->kernel;
     const int64_t n_q = call->p.n_q, n_k = call->p.n_k, row = kernel->prefix_row,
                   rows = attn_call_rows_of_sums(kernel, &call->p);
-    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row,
-                *const sum_low = (REAL *)at_of(call, PREFIX_OF_KEY_LOW) + task * rows * row,
-                *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
-                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
+    REAL *const sum = (REAL *)at_of(call, PREFIX_OF_KEY) + task * rows * row, *const sum_low = (REAL *)at_of(
+                                                                                                   call,
+                                                                                                   PREFIX_OF_KEY_LOW) +
+                                                                                               task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
     if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
     for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
     if (queries_at_keys(kernel, &call->p)) return;
+    REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
+                *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
     if (kernel->decay_parts && call->p.query_decay) {
         const double *const given = call->p.query_decay + task * n_q * row;
         for (int64_t x = 0; x < n_q * row; x++) {
@@ -6145,17 +6130,23 @@ static void R(write_sums)(const struct call *call, double *to)
 #undef REAL
 #undef R
 
-ATTN_API struct program attn_call_sums(const struct kernel *kernel, enum sums_task task)
+ATTN_API const struct program *attn_call_sums(const struct kernel *kernel, enum sums_task task)
 {
-    static void (*const rows[][2])(const struct call *, int64_t, unsigned char *) = {
-        [SUMS_ADD_TERMS] = {add_terms_f32, add_terms_f64},
-        [SUMS_CONTINUE] = {continue_sums_f32, continue_sums_f64},
-        [SUMS_ADD_GRADIENTS] = {add_gradients_f32, add_gradients_f64},
-        [SUMS_TOTAL_GRADIENTS] = {total_gradients_f32, total_gradients_f64},
-        [SUMS_WRITE_GRADIENTS] = {write_gradients_f32, write_gradients_f64},
-        [SUMS_TAKE_GRADIENTS] = {take_gradients_f32, take_gradients_f64}};
-    return (struct program){
-        .rows = rows[task][kernel->real == 8], .tile = -1, .of_token = task == SUMS_CONTINUE ? 0 : 8};
+#define SUMS(name, effort) \
+    { \
+        {.rows = name##_f32, .tile = -1, .of_token = effort}, \
+        { \
+            .rows = name##_f64, .tile = -1, .of_token = effort \
+        } \
+    }
+    static const struct program program[][2] = {[SUMS_ADD_TERMS] = SUMS(add_terms, 8),
+                                                [SUMS_CONTINUE] = SUMS(continue_sums, 0),
+                                                [SUMS_ADD_GRADIENTS] = SUMS(add_gradients, 8),
+                                                [SUMS_TOTAL_GRADIENTS] = SUMS(total_gradients, 8),
+                                                [SUMS_WRITE_GRADIENTS] = SUMS(write_gradients, 8),
+                                                [SUMS_TAKE_GRADIENTS] = SUMS(take_gradients, 8)};
+#undef SUMS
+    return &program[task][kernel->real == 8];
 }
 
 ATTN_API void attn_call_begin_sums_again(const struct kernel *kernel, struct sum_rows rows, int64_t sequences,
@@ -6197,16 +6188,15 @@ static void set_place(struct call *call, enum prefix_array array, void *at, stru
     place->strides = strides;
 }
 
-/* Sets the places of the prefix sums, which begin at `at`. */
-ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
+ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned char *at)
 {
     const struct kernel *const kernel = call->kernel;
     const struct attn_problem *const p = &call->p;
     const int64_t rows = attn_call_rows_of_sums(kernel, p), row = kernel->prefix_row,
                   bytes = row * (int64_t)kernel->real;
-    const size_t of_queries = attn_call_prefix_rows(kernel, p, p->n_q),
-                 of_keys = attn_call_prefix_rows(kernel, p, rows);
     const struct attn_strides queries = contiguous(p->heads, p->n_q, row), keys = contiguous(p->heads, rows, row);
+    const size_t of_queries = whole_lines((size_t)(p->batch * queries.batch) * kernel->real),
+                 of_keys = whole_lines((size_t)(p->batch * keys.batch) * kernel->real);
     unsigned char *const key = at + 2 * of_queries + (kernel->outer ? bytes : 0), *const key_low = key + of_keys;
     set_place(call, PREFIX_OF_KEY, key, keys);
     set_place(call, PREFIX_OF_KEY_LOW, key_low, keys);
@@ -6215,22 +6205,22 @@ ATTN_API void attn_call_set_prefix_sums(struct call *call, unsigned char *at)
     if (queries_at_keys(kernel, p)) {
         set_place(call, PREFIX_OF_QUERY, key + (p->n_k - p->n_q) * bytes, keys);
         set_place(call, PREFIX_OF_QUERY_LOW, key_low + (p->n_k - p->n_q) * bytes, keys);
-        return;
+    } else {
+        set_place(call, PREFIX_OF_QUERY, at, queries);
+        set_place(call, PREFIX_OF_QUERY_LOW, at + of_queries, queries);
     }
-    set_place(call, PREFIX_OF_QUERY, at, queries);
-    set_place(call, PREFIX_OF_QUERY_LOW, at + of_queries, queries);
+    return at + 2 * (of_queries + of_keys);
 }
 
 /* Computes the prefix sums of a call. Each thread has `bytes` bytes of the workspace `work`. */
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes)
 {
-    const struct program sums = attn_call_sums(call->kernel, SUMS_ADD_TERMS);
     const int64_t n_q = call->p.n_q;
     call->p.n_q = call->p.n_k; /* one term for each key */
     const int error = attn_call_run(call, terms, threads, work, bytes);
     call->p.n_q = n_q;
-    return error ? error : attn_call_run(call, &sums, threads, work, bytes);
+    return error ? error : attn_call_run(call, attn_call_sums(call->kernel, SUMS_ADD_TERMS), threads, work, bytes);
 }
 
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
@@ -6286,18 +6276,6 @@ struct work {
     _Alignas(64) int64_t folded[FOLD_GROUPS * NUMBERS_OF_LINE];
 };
 
-static void begin_work(struct work *w, const struct job *job, int64_t jobs, int threads, unsigned char *workspace,
-                       size_t bytes)
-{
-    memset(w, 0, offsetof(struct work, folded));
-    w->job = job;
-    w->jobs = jobs;
-    w->threads = threads;
-    w->workspace = workspace;
-    w->bytes = bytes;
-    if (threads > 1) memset(w->folded, 0, sizeof w->folded); /* a single thread does not read them */
-}
-
 ATTN_API int64_t attn_call_threads_served(const struct kernel *kernel, const struct attn_problem *p)
 {
     const struct openmp *const openmp = kernel->openmp;
@@ -6311,9 +6289,11 @@ ATTN_API int attn_call_take_workspace(const struct kernel *kernel, const struct 
     const struct openmp *const openmp = kernel->openmp;
     const size_t all = p->workspace_bytes, left = all > shared ? all - shared : 0,
                  room = bytes_a_thread ? left / bytes_a_thread : left;
-    const int64_t by_default = openmp ? openmp->max_threads() : 1, processors = openmp ? openmp->processors() : 1,
-                  most = max(processors, (int64_t)(room < INT32_MAX ? room : INT32_MAX)),
-                  wanted = p->threads > 0 ? p->threads : min(by_default, most);
+    const int64_t by_default = p->threads == 0 && openmp ? openmp->max_threads() : 1;
+    int64_t most = (int64_t)(room < INT32_MAX ? room : INT32_MAX), wanted = p->threads > 0 ? p->threads : by_default;
+    /* OpenMP is asked only if its answer matters, because it takes a tenth of the time of a short call. */
+    if (wanted > most) most = max(most, openmp ? openmp->processors() : 1);
+    if (p->threads == 0) wanted = min(wanted, most);
     if (!workspace) return ATTN_EPOINTER;
     if ((uintptr_t)workspace % 64) return ATTN_EALIGN;
     if (!bytes_fit(shared)) return ATTN_ESIZE;
@@ -6378,10 +6358,6 @@ static const struct attn_team *team_of(const struct call *call)
     return call->p.team || !openmp ? call->p.team : &openmp->team;
 }
 
-static void wait_for_none(void)
-{
-}
-
 /* Calls on(w) in all threads of the jobs. */
 static void in_threads(struct work *w, void (*on)(void *work))
 {
@@ -6403,15 +6379,15 @@ static void forget(const struct program *p, unsigned char *own)
 }
 
 /* Returns a number for the calling thread. It does not use omp_get_thread_num, which may belong to another OpenMP
-   library. A single thread does not need atomic additions, which take most of the time of this. */
+   library. */
 static int take_number(struct work *w)
 {
-    return w->threads == 1 ? w->there++ : __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&w->there, 1, __ATOMIC_RELAXED);
 }
 
 static int64_t take_task(struct work *w)
 {
-    return w->threads == 1 ? w->next++ : __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
+    return __atomic_fetch_add(&w->next, 1, __ATOMIC_RELAXED);
 }
 
 /* Runs the tasks of a program whose tiles add to shared sums in order.
@@ -6467,15 +6443,28 @@ static void take_share(const struct program *p, int threads, int number, int the
     share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 
+/* Runs all tasks of a job on the calling thread. */
+static void run_alone(const struct job *job, unsigned char *own)
+{
+    const struct program *const program = job->program;
+    unsigned char *const shared = own + program->own;
+    forget(program, own);
+    for (int64_t task = 0; task < job->tasks && !program->head; task++) program->rows(job->call, task, own);
+    if (!program->head) return;
+    const int64_t window = job->alone < job->tasks ? (int64_t)program->slots : 1;
+    struct share share = {
+        .threads = 1, .window = window, .work = own, .shared = shared, .slots = shared + program->shared};
+    for (int64_t task = 0; task < job->tasks; task++) program->head(job->call, task, &share);
+}
+
+/* Runs the tasks of all jobs, on one of several threads. */
 static void work_on(void *work)
 {
     struct work *const w = (struct work *)work;
     const int number = take_number(w);
-    const struct attn_team *const team = team_of(w->job->call);
     unsigned char *const own = w->workspace + (size_t)number * w->bytes;
     int64_t task = take_task(w), first = 0; /* first: the number of the job's first task */
-    struct share share = {
-        .threads = 1, .window = 1, .work = own, .folded = w->folded, .barrier = team ? team->barrier : wait_for_none};
+    struct share share = {.threads = 1, .window = 1, .work = own, .folded = w->folded};
     for (const struct job *job = w->job; job < w->job + w->jobs; first += job->alone, job++) {
         const struct program *const program = job->program;
         forget(program, own);
@@ -6488,6 +6477,7 @@ static void work_on(void *work)
                 program->rows(job->call, task - first, own);
         }
     }
+    share.barrier = team_of(w->job->call)->barrier;
     share.segments = 0;
     share.threads = w->threads;
     for (const struct job *job = w->job; job < w->job + w->jobs; job++) {
@@ -6550,23 +6540,6 @@ static int count_tasks(struct job *job, int threads)
     return 0;
 }
 
-ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
-                           unsigned char *workspace, size_t bytes)
-{
-    struct job job = {.call = call, .program = program};
-    if (threads > 1 && (call->p.threads == 0 || call->p.team))
-        threads = useful_threads(effort(&call->p, program), threads);
-    struct work work;
-    begin_work(&work, &job, 1, threads, workspace, bytes);
-    if (program->in_order && call->progress) {
-        run_in_order(&work, &job);
-        return 0;
-    }
-    const int error = count_tasks(&job, threads);
-    if (!error && job.tasks > 0) in_threads(&work, work_on);
-    return error;
-}
-
 /* Sorts jobs by the work of a task, the most work first, so that threads end at about the same time. */
 static void sort_jobs(struct job *job, int64_t jobs)
 {
@@ -6581,22 +6554,42 @@ static void sort_jobs(struct job *job, int64_t jobs)
 
 ATTN_API int attn_call_run_jobs(struct job *job, int64_t jobs, int threads, unsigned char *workspace, size_t bytes)
 {
+    const struct call *const call = job->call;
     double all = 0;
-    for (int64_t k = 0; k < jobs && threads > 1; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
-    const struct attn_problem *const p = &job->call->p;
-    if (p->threads == 0 || p->team) threads = useful_threads(all, threads);
+    if (!team_of(call)) threads = 1;
+    if (threads > 1) {
+        for (int64_t k = 0; k < jobs; k++) all += job[k].effort = effort(&job[k].call->p, job[k].program);
+        if (call->p.threads == 0 || call->p.team) threads = useful_threads(all, threads);
+    }
     for (int64_t k = 0; k < jobs; k++) {
         const int error = count_tasks(&job[k], threads);
         if (error) return error;
         if (threads > 1) job[k].effort /= (double)max(job[k].tasks, 1);
     }
+    if (threads == 1) {
+        const struct arithmetic before = attn_call_begin_arithmetic(call->kernel);
+        for (int64_t k = 0; k < jobs; k++) run_alone(&job[k], workspace);
+        attn_call_end_arithmetic(&before);
+        return 0;
+    }
     /* Threads share a task only if it takes long, because they have to wait for each other. */
     for (int64_t k = 0; k < jobs && jobs > 1; k++)
         if (job[k].program->together == 1 && job[k].effort * 16 * threads < all) job[k].alone = job[k].tasks;
-    if (threads > 1) sort_jobs(job, jobs);
-    struct work work;
-    begin_work(&work, job, jobs, threads, workspace, bytes);
+    sort_jobs(job, jobs);
+    struct work work = {.job = job, .jobs = jobs, .threads = threads, .workspace = workspace, .bytes = bytes};
     in_threads(&work, work_on);
+    return 0;
+}
+
+ATTN_API int attn_call_run(const struct call *call, const struct program *program, int threads,
+                           unsigned char *workspace, size_t bytes)
+{
+    struct job job = {.call = call, .program = program};
+    if (!program->in_order || !call->progress) return attn_call_run_jobs(&job, 1, threads, workspace, bytes);
+    if (threads > 1 && (call->p.threads == 0 || call->p.team))
+        threads = useful_threads(effort(&call->p, program), threads);
+    struct work work = {.job = &job, .jobs = 1, .threads = threads, .workspace = workspace, .bytes = bytes};
+    run_in_order(&work, &job);
     return 0;
 }
 
@@ -6680,9 +6673,8 @@ static void set_tiles(struct call *call, unsigned char *at)
 ATTN_API int attn_call_make_tiles(struct call *call, struct mask_tiles *tables, unsigned char *at, int threads)
 {
     struct job job = {.call = call};
-    struct work work;
+    struct work work = {.job = &job, .jobs = 1};
     double bytes = 0;
-    begin_work(&work, &job, 1, 1, NULL, 0);
     call->mask_tiles = tables;
     set_tiles(call, at);
     for (int k = 0; k < call->kernel->masks; k++) {

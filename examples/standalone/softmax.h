@@ -248,6 +248,7 @@ struct attn_param {
    between neighbours. It is not negative. A stride of 0 repeats elements along the axis. If the strides of all axes
    are 0, the array is contiguous. ATTN_BROADCAST also repeats elements, but does not count as 0 in this rule. */
 #define ATTN_BROADCAST INT64_MIN
+enum { ATTN_MAX_ARRAYS = 1024 }; /* the most arrays of a kernel, with those that it computes */
 /* The description of a kernel, NAME_kernel. */
 struct attn_kernel {
     const char *name, *version;
