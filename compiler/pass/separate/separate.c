@@ -150,7 +150,7 @@ static int insert_before(struct graph *g, int *at, struct value v)
     return (*at)++;
 }
 
-/* Gives the sums that have the region of the first sum a weight of their own, so that each weight has one region.
+/* Gives the sums with the region of the first sum another weight, so that each weight has one region.
    Copies the weight before itself if needed. */
 static void split_by_region(struct separation *x)
 {
