@@ -217,6 +217,14 @@ FOUND |= {
         'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}, 'normalize': 'none'}},
         'output': 'a + 0.1 * c', 'emit': ['forward', 'backward', 'decode'], 'n_q': 90, 'n_k': 90},
+    'linear_sums_of_values': {
+        'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}, 'v3': {'shape': ['B', 'H', 'Nk', 'E']}}, 'shape': {'head_dim': 4},
+        'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'all': ['causal', 'document']},
+        'sums': {'a': {}, 'c': {'values': 'v2'}, 'd1': {'values': 'v3', 'normalize': 'none'}, 'n': {'values': 1}},
+        'output': 'a + 0.5 * c - 0.1 * d1 + n', 'emit': ['forward', 'backward', 'decode'], 'n_q': 90, 'n_k': 90, 'heads': 4, 'kv_heads': 2},
+    'linear_sums_of_all_keys': {
+        'arrays': {'v2': {'shape': ['B', 'G', 'Nk', 'E']}}, 'similarity': {'linear': {'features': 'elu_plus_one'}},
+        'sums': {'a': {}, 'c': {'values': 'v2'}}, 'output': 'a - 0.5 * c', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
     'softmax_and_linear_sum': {
         'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'c': {'similarity': 'softmax', 'mask': {'window': {'left': 7}}}},

@@ -72,9 +72,26 @@ struct plan {
     int users, user[MAX_OPERANDS]; /* the sums that use the weight */
 };
 
+/* Inserts v before value *at, which moves by one. Returns the number of v. */
+static int insert_before(struct graph *g, int *at, struct value v)
+{
+    graph_insert(g, *at, v);
+    return (*at)++;
+}
+
+/* Inserts v before the weight, or if it needs later values, such as those of another sum, before value *at. Returns
+   the number of v. */
+static int insert_early(struct separation *x, int *at, struct value v)
+{
+    for (int k = 0; k < v.operands; k++)
+        if (v.operand[k].of >= x->weight) return insert_before(x->g, at, v);
+    ++*at;
+    return insert_before(x->g, &x->weight, v);
+}
+
 /* Keys with another id, and hidden keys, have features of 0, but the other factor of a product may be infinite. Makes
    and returns a copy of `other` that is 0 for these keys. */
-static int of_shown_too(struct separation *x, const struct ref *other, int64_t chunk)
+static int of_shown_too(struct separation *x, const struct ref *other, int64_t chunk, int *at)
 {
     struct value own = graph_value(GRAPH_MAP, 0, NULL);
     own.operand[own.operands++] = *other;
@@ -82,8 +99,7 @@ static int of_shown_too(struct separation *x, const struct ref *other, int64_t c
     if (x->id[KEY]) own.expr = separate_of_last_id(x, own.expr, chunk);
     for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
     if (x->id[KEY]) own.axes[own.rank++] = x->chunk_axis;
-    graph_insert(x->g, x->weight, own);
-    return x->weight++;
+    return insert_early(x, at, own);
 }
 
 /* Returns the factor of row f of a state from one chunk to the next, or NULL. It is 0 if another id begins. */
@@ -99,9 +115,10 @@ static const struct expr *factor_of_state(struct separation *x, const struct nod
     return expr_select(x->m, goes_on, kept ? kept : expr_real(x->m, 1), expr_real(x->m, 0));
 }
 
-/* Makes the state for `sum`, which sums the weight or weight * other. The state sums features or features * other. */
+/* Makes the state for `sum`, value *at, which sums the weight or weight * other. The state sums features or
+   features * other. */
 static int state_of(struct separation *x, const struct value *sum, int key_features, int feature_axis,
-                    const struct plan *plan)
+                    const struct plan *plan, int *at)
 {
     int chunk_axis = x->chunk_axis;
     const struct value *features = &x->g->value[key_features];
@@ -125,7 +142,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     state.operand[state.operands++] = graph_ref(x->g, key_features, NULL);
     if (other)
         state.operand[state.operands++] = (x->id[KEY] || x->shown) && graph_find_solve(x->g) < 0
-                                              ? graph_ref(x->g, of_shown_too(x, other, plan->chunk), NULL)
+                                              ? graph_ref(x->g, of_shown_too(x, other, plan->chunk, at), NULL)
                                               : *other;
     if (chunk_axis >= 0) {
         const struct expr *begin = expr_sub(x->m,
@@ -139,15 +156,7 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
         state.keep = factor_of_state(x, plan->features, expr_index(x->m, feature_axis), plan->chunk, &state);
     }
     if (chunk_axis < 0) state.where = plan->region;
-    graph_insert(x->g, x->weight, state);
-    return x->weight++;
-}
-
-/* Inserts v before value *at, which moves by one. Returns the number of v. */
-static int insert_before(struct graph *g, int *at, struct value v)
-{
-    graph_insert(g, *at, v);
-    return (*at)++;
+    return insert_early(x, at, state);
 }
 
 /* Gives the sums with the region of the first sum another weight, so that each weight has one region.
@@ -588,10 +597,10 @@ static bool rewrite(struct separation *x, struct plan *plan)
     form->near_keys = fmax(form->near_keys, plan->near_keys);
     x->g->value[x->weight].expr = plan->near;
     for (int u = 0; u < plan->users; u++) {
-        int at = plan->user[u] + (x->weight - old);
+        const int user = plan->user[u] + (x->weight - old), before = x->weight;
+        int at = user;
         struct value sum = x->g->value[at];
-        int before = x->weight, state = state_of(x, &sum, key, feature_axis, plan);
-        at += x->weight - before;
+        const int state = state_of(x, &sum, key, feature_axis, plan, &at);
         sum = x->g->value[at];
         struct value far = graph_value(GRAPH_CONTRACT, sum.rank, sum.axes);
         far.operands = 2;
@@ -599,6 +608,8 @@ static bool rewrite(struct separation *x, struct plan *plan)
         far.operand[1] = graph_ref(x->g, state, NULL);
         for (int k = 0; k < far.operand[1].rank && chunk_axis >= 0; k++)
             if (ref_axis(&far.operand[1], k) == chunk_axis) far.operand[1].sub[k] = number;
+        const int inserted = at - user - (x->weight - before) + (plan->last ? 2 : 0);
+        for (int later = u + 1; later < plan->users; later++) plan->user[later] += inserted;
         if (!plan->last) {
             x->g->value[at] = far;
             continue;
@@ -618,7 +629,6 @@ static bool rewrite(struct separation *x, struct plan *plan)
                                   expr_real(m, 0));
         both.expr = expr_add(x->m, expr_operand(m, 0), earlier);
         x->g->value[at] = both;
-        for (int later = u + 1; later < plan->users; later++) plan->user[later] += 2;
     }
     return true;
 }
