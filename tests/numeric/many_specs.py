@@ -257,6 +257,18 @@ FOUND |= {
         'arrays': {'q2': {'shape': ['B', 'H', 'Nq', 'D']}, 'k2': {'shape': ['B', 'H', 'Nk', 'D']}}, 'scores': SCORES,
         'similarity': {'softmax': {'modify': '0.18 * r'}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 8},
         'sums': {'o2': {}, 'o3': {'factor': 'tanh(s)'}}, 'output': 'o2 - o3', 'emit': ['forward', 'backward'], 'heads': 2, 'kv_heads': 2},
+    'gradients_of_narrow_rows_of_heads': {
+        'arrays': {'k2': {'shape': ['B', 'H', 'Nk', 'D']}}, 'scores': {'r': {'query': 'q', 'key': 'k2'}}, 'shape': {'head_dim': 3},
+        'similarity': {'custom': {'weight': '1 + (0.29 * r) * (0.29 * r)'}}, 'sums': {'o3': {}, 'o1': {'similarity': 'softmax'}},
+        'output': 'o3 + o1', 'emit': ['forward', 'backward'], 'heads': 3, 'kv_heads': 1, 'n_q': 2, 'n_k': 56},
+    'gradients_of_prepared_rows_of_heads': {
+        'arrays': {'q2': {'shape': ['B', 'H', 'Nq', 8]}, 'k2': {'shape': ['B', 'H', 'Nk', 8]}}, 'scores': SCORES,
+        'similarity': {'custom': {'weight': 'exp(r)'}}, 'prepare': [{'l2norm': {'rows': ['q2', 'k2']}}], 'shape': {'head_dim': 32},
+        'emit': ['forward', 'backward'], 'heads': 3, 'kv_heads': 3, 'batch': 3, 'n_q': 8, 'n_k': 33},
+    'elements_of_two_sums': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', {'expr': 'j < i / 3'}]}, 'decay': {'log': 't % 11 == 3 ? -90 : 0'},
+        'sums': {'a': {}, 'c': {'similarity': {'softmax': {'modify': 's + tanh(s)'}}}}, 'output': 'e % 2 ? a : c',
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 39, 'n_k': 39},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},

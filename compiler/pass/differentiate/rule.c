@@ -357,34 +357,41 @@ static bool has_quotient(struct reversal *x, const struct value *v, const struct
     const bool both = e->op == EXPR_ADD || e->op == EXPR_SUB || e->op == EXPR_MUL;
     without_divisor(x, v, e, &divisor);
     if (divisor) return true;
+    if (e->op == EXPR_SELECT) return has_quotient(x, v, e->arg[1]) || has_quotient(x, v, e->arg[2]);
     if (!both && e->op != EXPR_DIV && e->op != EXPR_NEG) return false;
     return has_quotient(x, v, e->arg[0]) || (both && has_quotient(x, v, e->arg[1]));
 }
 
 /* Adds the summands of factor * e to the list, one for each divisor. Sums that share weights have quotients by one
-   row's sum in several summands. factor = NULL: 1. */
+   row's sum in several summands. factor = NULL: 1. The summands are 0 where `when` is false. NULL: it is true. */
 static void add_quotients(struct reversal *x, const struct value *v, const struct expr *e, const struct expr *factor,
-                          struct quotient *list, int *count)
+                          const struct expr *when, struct quotient *list, int *count)
 {
     struct quotient own;
     own.e = without_divisor(x, v, e, &own.divisor);
     const struct expr *const a = e->arg[0], *const b = e->arg[1];
     if (!own.divisor && has_quotient(x, v, e)) {
         const struct expr *const one = factor ? factor : expr_real(x->m, 1);
-        if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
-            add_quotients(x, v, a, factor, list, count);
-            add_quotients(x, v, b, e->op == EXPR_ADD ? factor : expr_neg(x->m, one), list, count);
+        if (e->op == EXPR_SELECT) {
+            const struct expr *const other = expr_not(x->m, a);
+            add_quotients(x, v, b, factor, when ? expr_and(x->m, when, a) : a, list, count);
+            add_quotients(x, v, e->arg[2], factor, when ? expr_and(x->m, when, other) : other, list, count);
+        } else if (e->op == EXPR_ADD || e->op == EXPR_SUB) {
+            add_quotients(x, v, a, factor, when, list, count);
+            add_quotients(x, v, b, e->op == EXPR_ADD ? factor : expr_neg(x->m, one), when, list, count);
         } else if (e->op == EXPR_NEG)
-            add_quotients(x, v, a, expr_neg(x->m, one), list, count);
+            add_quotients(x, v, a, expr_neg(x->m, one), when, list, count);
         else if (e->op == EXPR_DIV)
-            add_quotients(x, v, a, expr_div(x->m, one, b), list, count);
+            add_quotients(x, v, a, expr_div(x->m, one, b), when, list, count);
         else if (has_quotient(x, v, a))
-            add_quotients(x, v, a, factor ? times(x, factor, b) : b, list, count);
+            add_quotients(x, v, a, factor ? times(x, factor, b) : b, when, list, count);
         else
-            add_quotients(x, v, b, factor ? times(x, factor, a) : a, list, count);
+            add_quotients(x, v, b, factor ? times(x, factor, a) : a, when, list, count);
         return;
     }
     if (factor) own.e = times(x, own.e, factor);
+    if (when) own.e = expr_select(x->m, when, own.e, expr_real(x->m, 0));
+    if (expr_is_real(own.e, 0)) return;
     int k = 0;
     while (k < *count && list[k].divisor != own.divisor) k++;
     if (k < *count)
@@ -422,7 +429,7 @@ void reversal_map_rule(struct reversal *x, int number, struct gradient_term t)
         if (weight.exponential || power)
             list[count++] = (struct quotient){e, NULL};
         else
-            add_quotients(x, &v, e, NULL, list, &count);
+            add_quotients(x, &v, e, NULL, NULL, list, &count);
         for (int n = 0; n < count && !x->failed; n++) {
             const struct expr *const divisor = list[n].divisor;
             struct value own = map;

@@ -80,6 +80,8 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     if (!found[0] || !found[1] || x->lanes.stream < 0 || x->across.stream != x->lanes.lane ||
         x->across.lane != x->lanes.stream || x->lanes.chunk >= 0 || x->across.chunk >= 0 || x->across.outer)
         return false;
+    if (m->axis[x->lanes.stream].source != SIZE_N_Q)
+        return false; /* only rows of queries are padded to whole vectors */
     if (x->lanes.outer & ~axes_with_size(m, SIZE_MEMBERS)) return false;
     for (int o = 0; o < x->g->outputs; o++)
         if (of[o] == across && !find_sums(x, x->g->output[o].value)) return false;

@@ -46,8 +46,9 @@ void lower_across(struct lowering *x, int number)
     const struct value *v = &x->g->value[number];
     const int pairs = value_has_axis(&x->g->value[v->operand[0].of], x->stream) ? 0 : 1;
     lower_apply_region(x, v, pairs, 0);
-    const struct ref vectors = lower_turned(x, &x->before, lower_ref(x, &v->operand[1 - pairs]), x->lane,
-                                            v->axes[v->rank - 1]);
+    const struct ref own = lower_ref(x, &v->operand[1 - pairs]); /* if it differs by member, the loops compute it */
+    struct stmt ***const at = x->lowered[v->operand[1 - pairs].of].stage == INSIDE ? &x->inside : &x->before;
+    const struct ref vectors = lower_turned(x, at, own, x->lane, v->axes[v->rank - 1]);
     struct stmt *s = lower_append(x, &x->inside, LOOPS_DOT);
     s->rank = 2;
     s->axes[0] = x->stream;
