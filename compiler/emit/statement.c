@@ -125,6 +125,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             emit_drawn_lists(x, s, false);
             emit_ids(x, s, false);
             const int known = x->ids, drawns = x->drawns;
+            const struct range *const hoisted = x->hoisted;
             const int64_t workspace_used = x->workspace_used;
             int opened = 1;
             if (!emit_tiled(x, s->axis) && !part) {
@@ -140,6 +141,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             x->block[s->axis] = s->block;
             emit_body(x, s, part);
             x->ids = known;
+            x->hoisted = hoisted; /* a later loop cannot use what this one declares */
             if (x->drawns > drawns) x->workspace_used = workspace_used;
             x->drawns = drawns;
             x->in_window = in_window;

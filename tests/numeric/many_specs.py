@@ -269,6 +269,10 @@ FOUND |= {
         'similarity': 'softmax', 'mask': {'all': ['causal', {'expr': 'j < i / 3'}]}, 'decay': {'log': 't % 11 == 3 ? -90 : 0'},
         'sums': {'a': {}, 'c': {'similarity': {'softmax': {'modify': 's + tanh(s)'}}}}, 'output': 'e % 2 ? a : c',
         'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 39, 'n_k': 39},
+    'ranges_of_two_sums': {
+        'similarity': 'softmax', 'mask': {'not': {'any': [{'block_window': {'block': 12, 'left': 2, 'right': 1}}, {'global': {'tokens': [49, 14]}}]}},
+        'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'elu_plus_one'}}}}, 'output': 'a - c',
+        'shape': {'head_dim': 2, 'value_dim': 32}, 'n_q': 2, 'n_k': 76},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},
