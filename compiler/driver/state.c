@@ -156,6 +156,7 @@ void maker_state(struct maker *x)
                          !(kernel->of[STEP_FOLDABLE].count && has_factors(v->c->graph));
     kernel->any_order = kernel->folds && takes_any_order(p->graph);
     kernel->terms_move = prefix_terms_move(p->graph);
+    kernel->continues = part_period(p->graph) == 1 && !weight_names_positions(p->spec);
     const bool apart = kernel->in_parts || !weight_names_positions(p->spec),
                takes = apart && (kernel->folds || kernel->of[STEP_FOLDABLE].count || sums_document(p));
     const int64_t period = takes ? part_period(p->graph) : 0;

@@ -53,6 +53,7 @@ struct emission {
     /* folds: two states can be added; moves: both states may start at position 0; any_order: they can be added in
        any order */
     bool folds, moves, any_order;
+    bool continues;       /* a state continues alike at every position, so its sums are all that later tokens need */
     bool terms_move;      /* true if the terms of prefix sums do not depend on positions, or if there are none */
     int64_t read_back;    /* a state stores this number of last keys, or all keys if it is negative */
     int64_t read_first;   /* a state stores this number of the first keys */

@@ -139,7 +139,8 @@ static long long tile_stride(const struct array *a, int k)
     return stride;
 }
 
-/* Prints the member `matrix` if the sums of a head are one matrix, whose rows are features. */
+/* Prints the member `matrix` if the sums of a head are one matrix, whose rows are features. They sum v, because
+   NAME_state_get takes values of 0 for missing tokens from there. */
 static void matrix(const struct compilation *c, struct text *out)
 {
     int matrices, solutions;
@@ -149,7 +150,7 @@ static void matrix(const struct compilation *c, struct text *out)
     const int e = module_find_axis(l->module, "e");
     if (!program_keeps_state(&c->program) || program_has_transitions(&c->program) || matrices != 1 || sums->rank != 2 ||
         solutions > 1 || (solution && solution->rank != 2) || c->spec->values_are_keys || spec_has_storage(c->spec) ||
-        !decays_by_sums(c->graph))
+        !decays_by_sums(c->graph) || graph_find(c->graph, "v") < 0)
         return;
     const int column = sums->axes[1] == e, of_solution = solution ? solution->axes[1] == e : 0;
     const struct axis *const features = &l->module->axis[sums->axes[1 - column]];
@@ -195,7 +196,7 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     if (c->program.few && emit_param_of_ids(e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     outer(e->p, c, out);
-    if (l->kept && e->p->read_back == 0) matrix(c, out);
+    if (l->kept && e->p->read_back == 0 && e->p->continues) matrix(c, out);
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (main && at->v->fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(at->v->fold, emit_form(at->v->fold)),

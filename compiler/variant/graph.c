@@ -261,7 +261,6 @@ static int build_sum(struct builder *x, int v, bool drops)
 {
     const int errors = diagnostics_errors(x->diagnostics);
     const bool weighs = x->spec->emit & EMIT_WEIGHTS && !x->spec->pairs;
-    /* This comes first, because a pass inserts the states that sum values before the weights. */
     if (x->spec->values) v = build_rows(x, x->spec->values, x->j);
     int w = build_weights(x, x->q, x->k);
     if (w >= 0) w = build_decayed(x, w);

@@ -36,11 +36,24 @@ CASES = {
                 'arrays': {'gate': GATE, 'rate': GATE, 'x': GATES, 'y': GATES}},
     'constant_decay': {'decay': {'log': '-0.125'}},
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}},
+    'output': {'sums': {'a': {}}, 'output': '2 * a + 1'},
 }
 REFUSED = {
     'softmax': {'similarity': 'softmax'},
     'divided': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'normalize': 'sum'},
     'of_distance': {'similarity': {'custom': {'weight': 's * pow(0.9, i - j)'}}},
+    # A state that is set begins at another position.
+    'rotated': {'prepare': ['rope']},
+    'wave': {'similarity': {'custom': {'weight': 's * cos(0.1 * (i - j))'}}},
+    'of_key_position': {'similarity': {'custom': {'weight': 's * (1 + j % 3)'}}},
+    'earlier_blocks': {'mask': {'expr': 'j / 16 < i / 16'}},
+    'window': {'mask': {'window': {'left': 100}}},
+    # States are several matrices or vectors, or sum other values than v.
+    'two_sums': {'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}}}, 'output': 'a + c'},
+    'sum_of_weights': {'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a + n'},
+    'other_values': {'sums': {'a': {'values': 'v2'}}, 'output': '2 * a', 'arrays': {'v2': {'shape': ['B', 'H', 'Nk', 'E']}}},
+    'two_values': {'sums': {'a': {}, 'c': {'values': 'v2'}}, 'output': 'a - c', 'arrays': {'v2': {'shape': ['B', 'H', 'Nk', 'E']}}},
+    'sums_of_two_masks': {'sums': {'a': {}, 'c': {'mask': {'window': {'left': 40}}}}, 'output': 'a + c'},
 }
 TOLERANCE = {'f32': 2e-5, 'f64': 1e-11, 'bf16': 0.04}
 

@@ -121,7 +121,8 @@ class State:
         row = binding.value_dim * numpy.dtype(kind).itemsize
         features = count(ctypes.byref(_Problem(batch=1, heads=1, kv_heads=1, foldable=self.foldable))) // row
         if not features:
-            raise ValueError(f"{binding.name}: its state is not one matrix for each head, so it is no array")
+            raise ValueError(f"{binding.name}: its state is not one matrix for each head that is right at every position, "
+                             "so it is no array")
         shape = [batch, count(ctypes.byref(call.problem)) // max(1, batch * features * row), features, binding.value_dim]
         if value is None:
             value = sys.modules["torch"].empty(shape, dtype=getattr(sys.modules["torch"], kind)) if self._of_torch else (
@@ -137,7 +138,8 @@ class State:
         heads of q have their own decays. NumPy's, or a tensor if the last tokens were tensors.
 
         Raises ValueError if the state is not one matrix for each head: without a linear form, if rows are divided by a
-        sum, if weights depend on the distance in another way than by `decay`, and with `foldable`."""
+        sum, if weights or rows depend on positions in another way than by `decay`, for several `sums` with their own
+        states, for other values than v, and with `foldable`."""
         with self._lock:
             if self._memory is None:
                 raise ValueError("the state is empty: expected a call of extend() before")
