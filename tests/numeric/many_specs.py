@@ -269,6 +269,15 @@ FOUND |= {
         'similarity': 'softmax', 'mask': {'all': ['causal', {'expr': 'j < i / 3'}]}, 'decay': {'log': 't % 11 == 3 ? -90 : 0'},
         'sums': {'a': {}, 'c': {'similarity': {'softmax': {'modify': 's + tanh(s)'}}}}, 'output': 'e % 2 ? a : c',
         'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'], 'n_q': 39, 'n_k': 39},
+    'gradient_of_positions_beside_a_sum': {
+        'similarity': {'softmax': {'modify': 's + tanh(a0[b][h][i])'}}, 'shape': {'head_dim': 8},
+        'arrays': {'a0': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'output': 'o2 + o3', 'emit': ['forward', 'backward'],
+        'sums': {'o2': {}, 'o3': {'similarity': {'linear': {'features': {'relu': {'eps': 0.1}}}}, 'normalize': {'sink': '0.5 * h'}}},
+        'heads': 2, 'kv_heads': 1, 'batch': 1, 'n_q': 20, 'n_k': 20},
+    'features_in_a_vector_of_sums': {
+        'prepare': [{'rope': {'dims': 10}}], 'similarity': 'softmax', 'shape': {'head_dim': 17}, 'algorithm': 'linear',
+        'sums': {'o2': {'similarity': {'polynomial': {'degree': 2}}, 'factor': 'i - j < 5'}}, 'emit': ['forward', 'backward'],
+        'heads': 2, 'kv_heads': 1, 'batch': 1, 'n_q': 20, 'n_k': 20},
     'ranges_of_two_sums': {
         'similarity': 'softmax', 'mask': {'not': {'any': [{'block_window': {'block': 12, 'left': 2, 'right': 1}}, {'global': {'tokens': [49, 14]}}]}},
         'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'elu_plus_one'}}}}, 'output': 'a - c',

@@ -175,7 +175,8 @@ static bool reads_itself(const struct reversal *x, int v)
 
 const struct expr *reversal_add_rows(struct reversal *x, struct value *map, int v, const struct expr *own)
 {
-    const bool splits = x->c->program.group != 0;
+    const struct program *const program = &x->c->program; /* programs before the groups must save what these read */
+    const bool splits = program->group || !(program_outputs_gradients(program) || program_is_unsaved(program));
     if (reads_itself(x, v))
         reversal_fail_array(x, v, "an array that is read at computed subscripts along an axis of run-time size");
     struct value sum = graph_value(GRAPH_MAP, map->rank, map->axes);

@@ -30,8 +30,8 @@ struct stmt *lower_append(struct lowering *x, struct stmt ***at, int op)
     return s;
 }
 
-/* Whether v is a map over keys that is only summed into states. Then its tile has the layout of an array of the
-   caller, with the keys first. */
+/* Whether v is a map over keys that is only summed into states, by products with vectors. Then its tile has the layout
+   of an array of the caller, with the keys first. */
 static bool lanes_of_states(const struct lowering *x, const struct value *v)
 {
     bool all = v->op == GRAPH_MAP && value_has_axis(v, x->stream) && !value_has_axis(v, x->lane), any = false;
@@ -41,7 +41,8 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
             if (&x->g->value[user->operand[k].of] != v) continue;
             int last = user->rank ? user->axes[user->rank - 1] : -1;
             any = all = x->lowered[w].stage == STATE && user->op == GRAPH_CONTRACT &&
-                        ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last);
+                        ref_uses_axis(&user->operand[k], last) && !ref_uses_axis(&user->operand[1 - k], last) &&
+                        (ref_axes(&user->operand[1 - k]) & axes_with_size(x->m, SIZE_CONSTANT));
         }
     }
     return any && all;
