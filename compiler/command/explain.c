@@ -347,6 +347,32 @@ static void explain_targets(const struct unit *p)
                compilation_tiles(p->arena, p->kernel.compilation[t]));
 }
 
+/* Prints what NAME_workspace and NAME_saved return. */
+static void explain_memory(const struct unit *p, const struct costs *costs)
+{
+    const int threads = costs->threads > 0 ? costs->threads : 1;
+    section(arena_printf(p->arena, "Bytes of memory for one sequence and head with n queries and keys, %d thread%s",
+                         threads, threads == 1 ? "" : "s"));
+    printf("  %9s", "n");
+    for (int k = 0; k < p->default_count; k++)
+        printf("  %*s", (int)strlen("workspace on ") + 10,
+               arena_printf(p->arena, "workspace on %s", p->defaults[k].target->name));
+    printf("%s\n", p->kernel.parts ? "       saved" : "");
+    for (int n = 0; n < costs->lengths.count; n++) {
+        const int64_t length = costs->lengths.length[n];
+        const struct problem_size size = {1, 1, 1, length, length};
+        printf("  %9lld", (long long)length);
+        for (int k = 0; k < p->default_count; k++)
+            printf("  %*lld", (int)strlen("workspace on ") + 10,
+                   (long long)emit_workspace(&p->kernel, p->defaults[k].target, &size, threads));
+        if (p->kernel.parts) printf("  %10lld", (long long)emit_saved(&p->kernel, &size));
+        printf("\n");
+    }
+    printf("  NAME_workspace%s these numbers; --threads and --lengths choose other ones%s\n",
+           p->kernel.parts ? " and NAME_saved return" : " returns",
+           p->kernel.parts ? "; NAME_backward_workspace returns more" : "");
+}
+
 static void explain_pairs(const struct unit *p)
 {
     const struct spec *spec = p->spec;
@@ -517,8 +543,27 @@ static void explain_parameters(const struct unit *p)
     }
 }
 
+/* Prints the graph for --emit graph, and the loops for --emit loops. */
+static void explain_ir(const struct unit *p, unsigned emit)
+{
+    struct text text = {0};
+    if (emit & 1U << OUTPUT_graph) {
+        section("Graph");
+        graph_print(p->graph, &text);
+        for (char *line = strtok(text.data, "\n"); line; line = strtok(NULL, "\n"))
+            if (line[0] == '%' || strncmp(line, "output", 6) == 0) printf("  %s\n", line);
+    }
+    text_free(&text);
+    if (emit & 1U << OUTPUT_loops) {
+        section(arena_printf(p->arena, "Loops for %s", p->kernel.compilation[0]->target->name));
+        loops_print(p->kernel.compilation[0]->loops, &text);
+        fputs(text.data, stdout);
+    }
+    text_free(&text);
+}
+
 /* Prints all sections about a spec, first the form and its costs. */
-static void explain(const struct unit *p, const struct costs *all)
+static void explain(const struct unit *p, const struct costs *all, const struct options *o)
 {
     const struct spec *spec = p->spec;
     const struct costs allowed = costs_allowed(all, spec->max_length), *const costs = &allowed;
@@ -535,10 +580,12 @@ static void explain(const struct unit *p, const struct costs *all)
     explain_storage(p);
     explain_state(p);
     explain_targets(p);
+    explain_memory(p, costs);
     explain_expressions(spec);
     explain_loops(p->kernel.compilation[0]);
     explain_knobs(p);
     explain_parameters(p);
+    explain_ir(p, o->emit);
 }
 
 /* Prints the object of NAME.json in one line, with the rows of the tables of costs. */
@@ -578,7 +625,7 @@ int command_explain(const struct options *o)
         if (p && o->json)
             status = explain_json(p, &costs, o);
         else if (p)
-            explain(p, &costs);
+            explain(p, &costs, o);
         unit_free(p);
         if (status > worst) worst = status;
     }

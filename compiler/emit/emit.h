@@ -101,6 +101,9 @@ void formula_mask(const struct graph *g, const struct value *v, struct text *out
    `command` is the attnc command that makes the file. A standalone file includes no header of attnc. */
 void emit_source(const struct emission *e, const struct target *only, const char *command, struct text *file);
 void emit_header(const struct emission *e, const char *command, struct text *out);
+/* Return what NAME_workspace on target t, and NAME_saved return for a call. (workspace.c) */
+int64_t emit_workspace(const struct emission *p, const struct target *t, const struct problem_size *size, int threads);
+int64_t emit_saved(const struct emission *p, const struct problem_size *size);
 /* Returns the number of tokens of a sequence for which a state has room.
    - first, read_back: the numbers of first and last tokens that the state keeps
    - chunk: the number of tokens that the state sums at a time, or 0

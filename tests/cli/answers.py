@@ -232,6 +232,10 @@ def explain_answers_first(place):
     check(titles[1] == 'Algorithm: quadratic'
           and titles[2:5] == ['Cost', 'Roofline, for one head with n queries and keys', 'Targets'], titles)
     check('input q' not in said and 'no linear form: exp' in said and '\n  weight: exp(s) * ' in said, said)
+    said = place.attnc('explain', 'e.yaml', '--emit', 'graph,loops', *ALONE).stdout
+    graph = place.attnc('e.yaml', '--emit', 'graph', '--stdout').stdout
+    check(all(line in said for line in graph.splitlines() if line.startswith('%')), 'not the graph: ' + said)
+    check(place.attnc('e.yaml', '--emit', 'loops', '--stdout', *ALONE).stdout in said, 'not the loops: ' + said)
 
 
 @case
@@ -554,7 +558,7 @@ def show_prints_a_file(place):
 
 @case
 def a_page_of_help_for_each_command(place):
-    own = {'explain': '--lengths --document --threads', 'run': '--in --out --seed --threads',
+    own = {'explain': '--lengths --document --threads --emit', 'run': '--in --out --seed --threads',
            'check': '--lengths --heads --seed --threads --verbose', 'bench': '--lengths --heads --plot',
            'tune': '--shape --knobs --report', 'list': '', 'show': 'NAME'}
     pages = {command: place.attnc(command, '--help').stdout for command in own}

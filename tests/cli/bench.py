@@ -143,6 +143,37 @@ def arrays_that_stay_finite(place):
     check(said == ['grows', 'grows'], done.stdout)
 
 
+BY_CHANNEL = ('name: channel\nsimilarity: {linear: {features: identity}}\nmask: causal\nnormalize: none\n'
+              'decay: {log: "gate[b][h][t][d]"}\narrays: {gate: {shape: [B, H, Nk, D]}}\nshape: {head_dim: 16}\n')
+GIVEN = ('name: given\nsimilarity: softmax\nmask: {expr: "seen[b][h][row][j]"}\n'
+         'arrays: {seen: {shape: [B, H, Nq, Nk], type: bool}}\nshape: {head_dim: 8}\n')
+
+
+@case
+def explain_says_the_bytes_of_a_call(place):
+    """explain's workspace and saved bytes are those that the compiled kernel's functions return."""
+    specs = {'soft.yaml': SOFTMAX, 'elu.yaml': ELU, 'gated.yaml': GATED, 'channel.yaml': BY_CHANNEL, 'given.yaml': GIVEN,
+             'bounded.yaml': 'name: bounded\nsimilarity: softmax\nshape: {head_dim: 8, max_length: 300}\n',
+             'squares.yaml': GATED.replace('gated', 'squares').replace('{linear: {features: identity}}', 'softmax')
+             .replace('normalize: none\n', '').replace('decay: {log: "gate[b][h][t]"}\n', '')
+             .replace('gate: {shape: [B, H, Nk]}, ', '').replace('beta[b][h][t]', '0.1 * beta[b][h][t]')}
+    for name, text in specs.items(): place.write(name, text)
+    for name in specs:
+        for threads in '1', '3':
+            made = json.loads(bench(place, name, '--lengths', '40,300', '--threads', threads, '--backward',
+                                    '--json').stdout)
+            rows, target = made['results'], made['target']
+            said = place.attnc('explain', name, '--backward', '--lengths', '40,300', '--threads', threads).stdout
+            table = said.split('Bytes of memory')[1].split('\n\n')[0].splitlines()
+            column = 1 + re.findall(r'workspace on (\S+)', table[1]).index(target)
+            for r in rows:
+                line = next(line.split() for line in table[2:] if line.split()[0] == str(r['length']))
+                if r['pass'] == 'forward':
+                    check(int(line[column]) == r['workspace_bytes'] and int(line[-1]) == r['saved_bytes'],
+                          '%s, %s threads: explain says %s, and the kernel %d and %d' % (
+                              name, threads, line, r['workspace_bytes'], r['saved_bytes']))
+
+
 @case
 def backward_that_there_is_not(place):
     place.write('sketch.yaml', SKETCH.replace('mask: causal\n', '') + 'algorithm: linear\nemit: [decode]\n')

@@ -572,7 +572,7 @@ def interrupted_run_leaves_nothing(place):
 @case
 def explain_and_check(place):
     done = place.attnc('explain', 'soft.yaml')
-    for word in 'quadratic', 'FLOP':
+    for word in 'quadratic', 'FLOP', 'workspace':
         check(re.search(word, done.stdout, re.I), 'explain does not say %s: %s' % (word, done.stdout))
     done = place.attnc('check', 'poly.yaml', '--lengths', '5', timeout=300)   # checks all targets
     check(done.stdout.strip(), 'check says nothing')
