@@ -127,6 +127,7 @@ def _rule_for_vmap(kernel: Kernel, made: Callable[..., Any], has_batch: Callable
 
 
 _pushed: Any = Primitive("attnc_tangent")
+_zeros_of: Any = ad.instantiate_zeros
 
 
 def _learned(kernel: Kernel) -> list[int]:
@@ -160,7 +161,7 @@ def _transposed(dout: Any, *arrays: Any, kernel: Kernel) -> list[Any]:
     """Computes the gradients of q, k, v and learned parameters."""
     learned = _learned(kernel)
     gradients = [None] * len(arrays)
-    results = _gradients(kernel)(*arrays[3 + len(learned):], ad.instantiate_zeros(dout))
+    results = _gradients(kernel)(*arrays[3 + len(learned):], _zeros_of(dout))
     for number, (gradient, like) in enumerate(zip(results, arrays)):
         if ad.is_undefined_primal(like):
             gradients[number] = gradient.astype(like.aval.dtype)
