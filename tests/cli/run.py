@@ -587,7 +587,7 @@ def explain_says_what_is_carried(place):
     for name, text, *words in (
             ('few', elu + 'mask: {prefix: {length: 9}}\n', 'Algorithm: quadratic\n', 'queries see at most 9'),
             ('many', elu + 'mask: {prefix: {length: 4000}}\n', 'linear for long'),
-            ('window', elu + 'mask: {window: {left: 4}}\n', 'no linear form: a carried state can gain keys'),
+            ('window', elu + 'mask: {window: {left: 4}}\n', 'no linear form: its window is too short for sums of whole chunks'),
             ('fall', fall, 'carried over chunks of 4 keys', r'a state is multiplied by 0\.0625')):
         place.write(name + '.yaml', text)
         done = place.attnc('explain', name + '.yaml')

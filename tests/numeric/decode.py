@@ -389,8 +389,8 @@ class Grown:
         with open(path[:-5] + '.c') as f:
             chunk = re.search(r'[.]chunk = (\d+)', f.read())
         # If a chunk is one tile, an output row always adds the same numbers in the same order. In other forms, the
-        # order depends on the tile.
-        self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE
+        # order depends on the tile, and so it does at the edges of a window.
+        self.cut_alike = chunk and int(chunk.group(1)) <= ONE_TILE and 'window' not in name
         rng = self.rng = np.random.default_rng(sum(map(ord, name)))
         self.heads = (4, 2) if rng.random() < 0.5 else (3, 3)
         if name == 'retention':
