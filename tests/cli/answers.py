@@ -301,10 +301,10 @@ def explain_says_what_is_so(place):
     check('multiplied by (document[b, min((chunk + 1) * 256, n_k) - 1] == document[b, min(chunk * 256, n_k) - 1]) ? '
           '1.0 : 0.0\n' in said, said)
     place.write('e.yaml', EXP % 'fabs(s) * exp(s) + (s < 1 ? 1.0 : s)')
-    for mask, first in ('causal', ''), ('{window: {left: 5}}', 'a carried state can gain keys .*?; and '):
+    for mask, first in ('causal', ''), ('{expr: i - j < 5 || j % 2 == 0}', 'a carried state can gain keys .*?; and '):
         said = place.attnc('explain', 'e.yaml', *ALONE, '--set', 'mask=' + mask).stdout
         check(re.search(r'\n  no linear form: %sfabs\(…\) of query and key has no finite features; and exp\(…\) of .*; and '
-                        r"a choice '\? :' of query and key has no finite features\n" % first, said), said)
+                        r"a choice '\? :' by 's < 1', a condition on both query and key, has no finite features\n" % first, said), said)
 
 
 @case
