@@ -48,7 +48,7 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     783488 bytes of workspace per thread
+     783360 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      453120 bytes of workspace per thread
@@ -298,29 +298,29 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
     float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
     float *const key_2 = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
     float *const all_query = (float *)(void *)(work + 73728); /* [d: 64, i: OF(32, 16, 16), OF(8, 8, 4) times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_query_2 = (float *)(void *)(work + (4096 * LANES + 73728)); /* [d: 64, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const score_2 = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [j: 96, i: OF(32, 16, 16)] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_row_max = (float *)(void *)(work + (8192 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const old_max = (float *)(void *)(work + OF(205824, 12288, 12288)); /* [i: OF(32, 16, 16)] */
-    float *const all_row_sum = (float *)(void *)(work + OF(205952, 139776, 106752)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const old_max = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum = (float *)(void *)(work + (8256 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + OF(206976, 140288, 107008)); /* [i: OF(32, 16, 16),
+    float *const all_row_sum_compensation = (float *)(void *)(work + (8320 * LANES + 73728)); /* [i: OF(32, 16, 16),
         OF(8, 8, 4) times] */
-    float *const all_sum = (float *)(void *)(work + OF(208000, 140800, 107264)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
+    float *const all_sum = (float *)(void *)(work + (8384 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_sum_compensation = (float *)(void *)(work + OF(339072, 206336, 140032)); /* [e: 128, i: OF(32, 16,
+    float *const all_sum_compensation = (float *)(void *)(work + (16576 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
         16), OF(8, 8, 4) times] */
-    float *const all_row_sum_2 = (float *)(void *)(work + OF(470144, 271872, 172800)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const score_2 = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
+    float *const all_row_sum_2 = (float *)(void *)(work + (24768 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_2_compensation = (float *)(void *)(work + OF(471168, 272384, 173056)); /* [i: OF(32, 16,
+    float *const all_row_sum_2_compensation = (float *)(void *)(work + (24832 * LANES + 73728)); /* [i: OF(32, 16, 16),
+        OF(8, 8, 4) times] */
+    float *const all_sum_2 = (float *)(void *)(work + (24896 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
+        4) times] */
+    float *const all_sum_2_compensation = (float *)(void *)(work + (33088 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
         16), OF(8, 8, 4) times] */
-    float *const all_sum_2 = (float *)(void *)(work + OF(472192, 272896, 173312)); /* [e: 128, i: OF(32, 16, 16), OF(8,
-        8, 4) times] */
-    float *const all_sum_2_compensation = (float *)(void *)(work + OF(603264, 338432, 206080)); /* [e: 128, i: OF(32,
-        16, 16), OF(8, 8, 4) times] */
     float *const result = (float *)(void *)(work + 0); /* [e: 128, i: OF(32, 16, 16)] */
     float *const query_scale = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [i: OF(32, 16, 16)] */
     float *const query_scale_2 = (float *)(void *)(work + OF(16512, 8256, 8256)); /* [i: OF(32, 16, 16)] */
@@ -335,8 +335,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         (g * members + m)) * call->p.n_q : NULL;
     float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + OF(734336, 403968, 238848)); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + OF(758912, 428544, 263424)); /* [d: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + (41280 * LANES + 73728)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + (41280 * LANES + 98304)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -463,25 +463,23 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const sum_2_compensation = all_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048,
                 2048);
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key_2 * query */
-            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
-            /* score_2[j][i] = sum over d of key * query_2 */
-            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
+            /* score[j][i] = sum over d of key * query_2 */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(old_max + i, T(load)(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
-                            T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
+                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
             }
-            /* row_max max= score_2 */
+            /* row_max max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
                 T(vec) row_max_in[2][2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
@@ -492,8 +490,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain],
-                                T(load)(score_2 + j * OF(32, 16, 16) + i));
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32,
+                                16, 16) + i));
                         }
                     }
                 }
@@ -511,22 +509,22 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
                 T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
             }
-            /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
+            /* score = exp2(score - row_max); row_sum += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) row_max_16 = T(load)(row_max + i);
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_2_15 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                    const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
-                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new17);
-                    row_sum_in += score_2_new17;
+                    const T(vec) score_15 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new17 = T(exp2)(score_15 - row_max_16);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new17);
+                    row_sum_in += score_new17;
                 }
                 T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
             }
-            /* sum[e][i] = sum * old_max + sum over j of v * score_2 */
+            /* sum[e][i] = sum * old_max + sum over j of v * score */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max,
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     T(mask) in_region[OF(2, 2, 4)] = {0};
@@ -535,44 +533,46 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                             T(mask));
                     }
-                    T(add_seen)(128, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score_2 + j * OF(32, 16, 16),
+                    T(add_seen)(128, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
                         in_region, i1 - i0);
                 }
             } else
-                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max,
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
                     sum_compensation);
+            /* score_2[j][i] = sum over d of key_2 * query */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score_2);
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), exp(score), 0.0f); row_sum_2 += score */
+                /* score_2 = select(j <= (i + query_start), exp(score_2), 0.0f); row_sum_2 += score_2 */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                     T(vec) row_sum_2_in = (T(vec)){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_19 = T(load)(score + j * OF(32, 16, 16) + i);
-                        const T(vec) score_new20 = T(pick)(__builtin_convertvector((j0 + j) <= t_18, T(mask)),
-                            T(exp)(score_19), T(splat)(0.0f));
-                        T(store)(score + j * OF(32, 16, 16) + i, score_new20);
-                        row_sum_2_in += score_new20;
+                        const T(vec) score_2_19 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                        const T(vec) score_2_new20 = T(pick)(__builtin_convertvector((j0 + j) <= t_18, T(mask)),
+                            T(exp)(score_2_19), T(splat)(0.0f));
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new20);
+                        row_sum_2_in += score_2_new20;
                     }
                     T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
                 }
             }
             if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-                /* score = exp(score); row_sum_2 += score */
+                /* score_2 = exp(score_2); row_sum_2 += score_2 */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     T(vec) row_sum_2_in = (T(vec)){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_21 = T(load)(score + j * OF(32, 16, 16) + i);
-                        const T(vec) score_new22 = T(exp)(score_21);
-                        T(store)(score + j * OF(32, 16, 16) + i, score_new22);
-                        row_sum_2_in += score_new22;
+                        const T(vec) score_2_21 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                        const T(vec) score_2_new22 = T(exp)(score_2_21);
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new22);
+                        row_sum_2_in += score_2_new22;
                     }
                     T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
                 }
             }
-            /* sum_2[e][i] += sum over j of v * score */
+            /* sum_2[e][i] += sum over j of v * score_2 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot3)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, sum_2_compensation);
+                T(dot3)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, sum_2_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     T(mask) in_region[OF(2, 2, 4)] = {0};
                     if (T(finite)(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
@@ -580,11 +580,11 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                             T(mask));
                     }
-                    T(add_seen)(128, sum_2, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
+                    T(add_seen)(128, sum_2, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score_2 + j * OF(32, 16, 16),
                         in_region, i1 - i0);
                 }
             } else
-                T(dot4)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, sum_2_compensation);
+                T(dot4)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, sum_2_compensation);
         }
     }
     {
@@ -2765,7 +2765,7 @@ static const struct program programs_v4[] = {
      .head = differential_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v4, .tile = 256, .own = 783488, .of_pair = 192, .saves = 1},
+     .rows = differential_rows_v4, .tile = 256, .own = 783360, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
      .rows = differential_totals1_v4, .tile = -1, .own = 1088, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},

@@ -139,6 +139,14 @@ static long long tile_stride(const struct array *a, int k)
     return stride;
 }
 
+/* Whether an input, and not only an array of the caller, has elements along axis e. */
+static bool reads_values(const struct graph *g, int e)
+{
+    bool any = false;
+    for (int v = 0; v < g->values; v++) any |= g->value[v].op == GRAPH_INPUT && value_has_axis(&g->value[v], e);
+    return any;
+}
+
 /* Prints the member `matrix` if the sums of a head are one matrix, whose rows are features. They sum v, because
    NAME_state_get takes values of 0 for missing tokens from there. */
 static void matrix(const struct compilation *c, struct text *out)
@@ -150,7 +158,7 @@ static void matrix(const struct compilation *c, struct text *out)
     const int e = module_find_axis(l->module, "e");
     if (!program_keeps_state(&c->program) || program_has_transitions(&c->program) || matrices != 1 || sums->rank != 2 ||
         solutions > 1 || (solution && solution->rank != 2) || c->spec->values_are_keys || spec_has_storage(c->spec) ||
-        !decays_by_sums(c->graph) || graph_find(c->graph, "v") < 0)
+        !decays_by_sums(c->graph) || !reads_values(c->graph, e))
         return;
     const int column = sums->axes[1] == e, of_solution = solution ? solution->axes[1] == e : 0;
     const struct axis *const features = &l->module->axis[sums->axes[1 - column]];
