@@ -48,17 +48,17 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     783360 bytes of workspace per thread
+     784384 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
-     453120 bytes of workspace per thread
+     453632 bytes of workspace per thread
      x86-64-v3  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
-     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 288000 bytes of workspace per thread
+     generic    quadratic tiles of 16 queries and 96 keys, in blocks of 64 queries; 288256 bytes of workspace per thread
      generic    few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
 
    Contents:
      loops      differential_rows, differential_few, differential_saved, differential_row_sums,
-     differential_dk_dv_dk2_sum_0_sum_1, differential_sums2, differential_dq_dq2, differential_totals1
+     differential_dq_dq2_sums1, differential_dk_dv_dk2, differential_totals1
      targets    x86-64-v4, x86-64-v3, generic
      tables     arrays and programs, for the functions of attnrt that call the loops
      interface  differential_workspace, differential_forward, differential_backward, differential_kernel
@@ -101,34 +101,22 @@ TARGET APART void T(dot2)(int64_t lanes, int64_t steps, const float *a, int64_t 
     T(dot)(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, factor, compensation);
 }
-TARGET APART void T(dot3)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET APART void T(dot4)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/OF(32, 16, 16), c, /*c_row=*/OF(32, 16, 16), /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET APART void T(dot5)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64,
         b, /*b_step=*/144, c, /*c_row=*/144, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot6)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot4)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
     T(dot_finite_lanes)(/*fetched=*/1, /*vectors=*/OF(4, 2, 2), /*lanes=*/128, rows, /*tail=*/-1, steps, /*span=*/192,
         a, /*a_row=*/144, /*a_step=*/1, b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL,
         /*compensation=*/NULL);
 }
 #if OF(1, 0, 0)
-TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c,
     int64_t early)
 #else
-TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot5)(int64_t rows, int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 #endif
 {
 #if OF(1, 0, 0)
@@ -144,105 +132,46 @@ TARGET APART void T(dot7)(int64_t rows, int64_t steps, const float *a, const flo
         b, b_step, c, /*c_row=*/144, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL, /*early=*/64);
 #endif
 }
-TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot6)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
         /*a_step=*/OF(144, 144, 288), b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/0,
         /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot9)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot7)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step,
         b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, factor, compensation);
 }
-TARGET APART void T(dot10)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot8)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     const float *factor, float *compensation)
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
         /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, factor, compensation);
 }
-TARGET APART void T(dot11)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step,
-        b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET APART void T(dot12)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-{
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL, compensation);
-}
-TARGET APART void T(dot13)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
-{
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/OF(128, 128, 64), /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/144, b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/0, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
 #if OF(1, 1, 0)
-TARGET APART void T(dot14)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot9)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 #else
-TARGET APART void T(dot14)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+TARGET APART void T(dot9)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
 #endif
-{
-#if OF(1, 1, 0)
-    T(dot_finite)(/*vectors=*/OF(4, 2, 0), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL,
-        compensation);
-#else
-    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
-        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-#endif
-}
-TARGET APART void T(dot15)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 {
 #if OF(0, 0, 1)
-    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
-        b, /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+    T(dot)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/144, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-TARGET APART void T(dot16)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot10)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
 {
 #endif
-    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/144,
-        /*a_step=*/1, b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL,
-        compensation);
-}
-#if OF(1, 1, 0)
-TARGET APART void T(dot16)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-#else
-TARGET APART void T(dot17)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-#endif
-{
     T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1,
         b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/0, /*factor=*/NULL,
         /*compensation=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0,
         /*result_width=*/0, /*results=*/0);
 }
 #if OF(1, 1, 0)
-TARGET APART void T(dot17)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
+TARGET APART void T(dot10)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 #else
-TARGET APART void T(dot18)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-#endif
-{
-    T(dot_finite_lanes)(/*fetched=*/0, /*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/(16 * LANES + 16), /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
-#if OF(1, 1, 0)
-TARGET APART void T(dot18)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-#else
-TARGET APART void T(dot19)(int64_t rows, int64_t steps, const float *a, const float *b, float *c)
-#endif
-{
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, rows, /*tail=*/-1, steps, /*span=*/192, a,
-        /*a_row=*/(16 * LANES + 16), /*a_step=*/1, b, /*b_step=*/64, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL,
-        /*compensation=*/NULL);
-}
-#if OF(1, 1, 0)
-TARGET APART void T(dot19)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
-#else
-TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot11)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 #endif
 {
     T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144,
@@ -250,14 +179,91 @@ TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, const f
         compensation);
 }
 #if OF(1, 1, 0)
-TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot11)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 #else
-TARGET APART void T(dot21)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+TARGET APART void T(dot12)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
 #endif
 {
     T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/144, /*a_step=*/1,
         b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL, compensation);
 }
+#if OF(1, 1, 0)
+TARGET APART void T(dot12)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+#else
+TARGET APART void T(dot13)(int64_t lanes, int64_t rows, const float *a, const float *b, float *c)
+#endif
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, /*a_row=*/1,
+        /*a_step=*/OF(144, 144, 288), b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/0,
+        /*factor=*/NULL, /*compensation=*/NULL);
+}
+#if OF(1, 1, 0)
+TARGET APART void T(dot13)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot14)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#endif
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/OF(144,
+        144, 288), /*a_step=*/1, b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3,
+        /*factor=*/NULL, compensation);
+}
+#if OF(1, 1, 0)
+TARGET APART void T(dot14)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#else
+TARGET APART void T(dot15)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+#endif
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/OF(144, 144,
+        288), /*a_step=*/1, b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3,
+        /*factor=*/NULL, compensation);
+}
+#if OF(1, 1, 0)
+TARGET APART void T(dot15)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+#else
+TARGET APART void T(dot16)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c,
+    const float *result, int64_t result_row, int64_t results)
+#endif
+{
+    T(dot_ahead)(/*vectors=*/OF(4, 2, 2), lanes, rows, /*tail=*/-1, /*steps=*/128, /*span=*/32, a, a_row, /*a_step=*/1,
+        b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/0, /*factor=*/NULL,
+        /*compensation=*/NULL, /*next=*/NULL, /*next_row=*/0, /*width=*/0, result, result_row, /*result_width=*/64,
+        results);
+}
+#if OF(1, 1, 0)
+TARGET APART void T(dot16)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#else
+TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#endif
+{
+    T(dot_finite)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step,
+        b, /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL, compensation);
+}
+#if OF(1, 1, 0)
+TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#else
+TARGET APART void T(dot18)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+#endif
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), lanes, /*rows=*/128, /*tail=*/2, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
+        /*b_step=*/(16 * LANES + 16), c, /*c_row=*/(16 * LANES + 16), /*update=*/3, /*factor=*/NULL, compensation);
+}
+#if OF(0, 0, 1)
+TARGET APART void T(dot19)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/288, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+TARGET APART void T(dot20)(int64_t lanes, int64_t steps, const float *a, const float *b, float *c, float *compensation)
+{
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/288, /*a_step=*/1, b,
+        /*b_step=*/80, c, /*c_row=*/80, /*update=*/3, /*factor=*/NULL, compensation);
+}
+#endif
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
 TARGET static void T(differential_rows)(const struct call *call, int64_t task, unsigned char *work)
@@ -313,13 +319,16 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
     float *const all_sum_compensation = (float *)(void *)(work + (16576 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
         16), OF(8, 8, 4) times] */
     float *const score_2 = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
-    float *const all_row_sum_2 = (float *)(void *)(work + (24768 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const all_row_max_2 = (float *)(void *)(work + (24768 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_2_compensation = (float *)(void *)(work + (24832 * LANES + 73728)); /* [i: OF(32, 16, 16),
+    float *const old_max_2 = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum_2 = (float *)(void *)(work + (24832 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
+        4) times] */
+    float *const all_row_sum_2_compensation = (float *)(void *)(work + (24896 * LANES + 73728)); /* [i: OF(32, 16, 16),
         OF(8, 8, 4) times] */
-    float *const all_sum_2 = (float *)(void *)(work + (24896 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
+    float *const all_sum_2 = (float *)(void *)(work + (24960 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_sum_2_compensation = (float *)(void *)(work + (33088 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
+    float *const all_sum_2_compensation = (float *)(void *)(work + (33152 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
         16), OF(8, 8, 4) times] */
     float *const result = (float *)(void *)(work + 0); /* [e: 128, i: OF(32, 16, 16)] */
     float *const query_scale = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [i: OF(32, 16, 16)] */
@@ -331,12 +340,10 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         (g * members + m)) * call->p.n_q : NULL;
     float *const saved_1 = call->array[ARRAY_saved_1].at ? (float *)call->array[ARRAY_saved_1].at + (b * call->p.heads +
         (g * members + m)) * call->p.n_q : NULL;
-    float *const saved_2 = call->array[ARRAY_saved_2].at ? (float *)call->array[ARRAY_saved_2].at + (b * call->p.heads +
-        (g * members + m)) * call->p.n_q : NULL;
     float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + (41280 * LANES + 73728)); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + (41280 * LANES + 98304)); /* [d: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + (41344 * LANES + 73728)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + (41344 * LANES + 98304)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -346,6 +353,7 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
         float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
+        float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum_2_compensation = all_row_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
             16);
@@ -375,8 +383,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
             }
         }
-        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f;
-           query_2 = ((q_tile * que ... */
+        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+           query_2 = ((q_tile  ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * OF(32, 16, 16) + i);
@@ -384,18 +392,19 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
                 T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q2_tile + d * OF(32, 16,
                     16) + i) * query_cos_3) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
-                    16) + i) * query_sin_4) * (float)t_5)) * 0.125f);
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
                 T(store)(query_2 + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
                     16) + i) * query_cos_3) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
                     16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
             }
         }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f;
-           row_sum_2_compensation = 0.0f */
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
+           row_sum_2_compensation  ... */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             T(store)(row_max + i, T(splat)(-FLT_MAX));
             T(store)(row_sum + i, T(splat)(0.0f));
             T(store)(row_sum_compensation + i, T(splat)(0.0f));
+            T(store)(row_max_2 + i, T(splat)(-FLT_MAX));
             T(store)(row_sum_2 + i, T(splat)(0.0f));
             T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
         }
@@ -456,6 +465,7 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
             float *const sum_compensation = all_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048,
                 2048);
+            float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2_compensation = all_row_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32,
                 16, 16);
@@ -541,38 +551,67 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                     sum_compensation);
             /* score_2[j][i] = sum over d of key_2 * query */
             T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score_2);
+            /* old_max_2 = row_max_2 */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max_2 + i, T(load)(row_max_2 + i));
+            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score_2 = select(j <= (i + query_start), exp(score_2), 0.0f); row_sum_2 += score_2 */
+                /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
-                    T(vec) row_sum_2_in = (T(vec)){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_2_19 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                        const T(vec) score_2_new20 = T(pick)(__builtin_convertvector((j0 + j) <= t_18, T(mask)),
-                            T(exp)(score_2_19), T(splat)(0.0f));
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new20);
-                        row_sum_2_in += score_2_new20;
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
+                            T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
-                    T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
                 }
             }
-            if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-                /* score_2 = exp(score_2); row_sum_2 += score_2 */
-                for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    T(vec) row_sum_2_in = (T(vec)){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_2_21 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                        const T(vec) score_2_new22 = T(exp)(score_2_21);
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new22);
-                        row_sum_2_in += score_2_new22;
+            /* row_max_2 max= score_2 */
+            for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
+                T(vec) row_max_2_in[2][2];
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_2_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
+                }
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_2_in[vector][j_chain] = T(max)(row_max_2_in[vector][j_chain],
+                                T(load)(score_2 + j * OF(32, 16, 16) + i));
+                        }
                     }
-                    T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
+                }
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                    T(store)(row_max_2 + i, T(max)(T(load)(row_max_2 + i), T(max)(row_max_2_in[vector][0],
+                        row_max_2_in[vector][1])));
                 }
             }
-            /* sum_2[e][i] += sum over j of v * score_2 */
+            /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
+               row_sum_2_compensation = row_sum_2_compensation * ol ... */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+                const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+                T(store)(old_max_2 + i, old_max_2_new20);
+                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
+            }
+            /* score_2 = exp2(score_2 - row_max_2); row_sum_2 += score_2 */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
+                T(vec) row_sum_2_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_2_21 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                    const T(vec) score_2_new23 = T(exp2)(score_2_21 - row_max_2_22);
+                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new23);
+                    row_sum_2_in += score_2_new23;
+                }
+                T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
+            }
+            /* sum_2[e][i] = sum_2 * old_max_2 + sum over j of v * score_2 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot3)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, sum_2_compensation);
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max_2,
+                    sum_2_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     T(mask) in_region[OF(2, 2, 4)] = {0};
                     if (T(finite)(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
@@ -584,7 +623,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         in_region, i1 - i0);
                 }
             } else
-                T(dot4)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, sum_2_compensation);
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max_2,
+                    sum_2_compensation);
         }
     }
     {
@@ -593,51 +633,48 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const sum = all_sum + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
+            float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const sum_2 = all_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048, 2048);
             /* result = select(row_sum == 0.0f, 0.0f, sum * (1.0f / row_sum)) - (lam * select(row_sum_2 == 0.0f, 0.0f,
-               sum_2 / row_sum_2)) */
-            const float lam_array_26 = lam_array[0];
+               sum_2 * (1.0f / row_sum_2))) */
+            const float lam_array_27 = lam_array[0];
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_sum_23 = T(load)(row_sum + i);
-                const T(mask) t_24 = row_sum_23 == 0.0f;
-                const T(vec) t_25 = 1.0f / row_sum_23;
-                const T(vec) row_sum_2_27 = T(load)(row_sum_2 + i);
-                const T(mask) t_28 = row_sum_2_27 == 0.0f;
+                const T(vec) row_sum_24 = T(load)(row_sum + i);
+                const T(mask) t_25 = row_sum_24 == 0.0f;
+                const T(vec) t_26 = 1.0f / row_sum_24;
+                const T(vec) row_sum_2_28 = T(load)(row_sum_2 + i);
+                const T(mask) t_29 = row_sum_2_28 == 0.0f;
+                const T(vec) t_30 = 1.0f / row_sum_2_28;
                 for (int64_t e = 0; e < 128; e++) {
-                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_24, T(splat)(0.0f), T(load)(sum + e * OF(32, 16,
-                        16) + i) * t_25) - (lam_array_26 * T(pick)(t_28, T(splat)(0.0f), T(load)(sum_2 + e * OF(32, 16,
-                        16) + i) / row_sum_2_27)));
+                    T(store)(result + e * OF(32, 16, 16) + i, T(pick)(t_25, T(splat)(0.0f), T(load)(sum + e * OF(32, 16,
+                        16) + i) * t_26) - (lam_array_27 * T(pick)(t_29, T(splat)(0.0f), T(load)(sum_2 + e * OF(32, 16,
+                        16) + i) * t_30)));
                 }
             }
-            if (saved_1 || saved_2) {
-                /* query_scale = select(row_sum_2 == 0.0f, 0.0f, log(row_sum_2) * 1.442695f);
-                   query_scale_2 = select(row_sum == 0.0f, 0.0f, (log(ro ... */
+            if (saved_0 || saved_1) {
+                /* query_scale = select(row_sum_2 == 0.0f, 0.0f, (log(row_sum_2) + (row_max_2 * 0.6931472f)) *
+                   1.442695f); query_scale_2 = select(r ... */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(vec) row_sum_2_29 = T(load)(row_sum_2 + i);
-                    T(store)(query_scale + i, T(pick)(row_sum_2_29 == 0.0f, T(splat)(0.0f),
-                        T(log)(row_sum_2_29) * 1.442695f));
-                    const T(vec) row_sum_30 = T(load)(row_sum + i);
-                    T(store)(query_scale_2 + i, T(pick)(row_sum_30 == 0.0f, T(splat)(0.0f),
-                        (T(log)(row_sum_30) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+                    const T(vec) row_sum_2_31 = T(load)(row_sum_2 + i);
+                    T(store)(query_scale + i, T(pick)(row_sum_2_31 == 0.0f, T(splat)(0.0f),
+                        (T(log)(row_sum_2_31) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
+                    const T(vec) row_sum_32 = T(load)(row_sum + i);
+                    T(store)(query_scale_2 + i, T(pick)(row_sum_32 == 0.0f, T(splat)(0.0f),
+                        (T(log)(row_sum_32) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
                 }
             }
             /* out = result, transposed back */
             T(transpose_out)(result, OF(32, 16, 16), 128, i1 - i0, out + i0 * out_row, out_row, LANES);
             if (saved_0) {
-                /* saved_0 = row_sum_2 */
+                /* saved_0 = query_scale */
                 for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_0[(i0 + i)] = row_sum_2[i];
+                    saved_0[(i0 + i)] = query_scale[i];
             }
             if (saved_1) {
-                /* saved_1 = query_scale */
+                /* saved_1 = query_scale_2 */
                 for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_1[(i0 + i)] = query_scale[i];
-            }
-            if (saved_2) {
-                /* saved_2 = query_scale_2 */
-                for (int64_t i = 0; i < i1 - i0; i++)
-                    saved_2[(i0 + i)] = query_scale_2[i];
+                    saved_1[(i0 + i)] = query_scale_2[i];
             }
         }
     }
@@ -848,9 +885,9 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
             }
         }
         /* score[r][j] = sum over d of query * key_2 */
-        T(dot5)(round_up(j1 - j0, LANES), rows, query, key_2, score);
+        T(dot3)(round_up(j1 - j0, LANES), rows, query, key_2, score);
         /* score_2[r][j] = sum over d of query_2 * key */
-        T(dot5)(round_up(j1 - j0, LANES), rows, query_2, key, score_2);
+        T(dot3)(round_up(j1 - j0, LANES), rows, query_2, key, score_2);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 18688 + r));
@@ -914,7 +951,7 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         /* state[r][e] += sum over j of score_2 * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot6)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
+            T(dot4)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_15 = (r % n_q) + query_start;
@@ -926,10 +963,10 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
             }
         } else
 #if OF(1, 0, 0)
-            T(dot7)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688,
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot7)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
+            T(dot5)(rows, j1 - j0, score_2, v + j0 * v_row, v_row, state + (chunk - chunk0) * 18688);
 #endif
         /* old_max_2 = state_max_2 */
         for (int64_t r = 0; r < rows; r += LANES) {
@@ -995,7 +1032,7 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
         /* state_2[r][e] += sum over j of score * v */
         if (__builtin_expect(((query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot6)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
+            T(dot4)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
             for (int64_t r = 0; r < rows; r++) {
                 T(mask) in_region[OF(8, 16, 32)] = {0};
                 const int64_t t_19 = (r % n_q) + query_start;
@@ -1007,10 +1044,10 @@ TARGET APART void T(differential_few_keys)(const struct call *call, int64_t task
             }
         } else
 #if OF(1, 0, 0)
-            T(dot7)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688,
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688,
                 attn_is_intel() ? 16 : 0);
 #else
-            T(dot7)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
+            T(dot5)(rows, j1 - j0, score, v + j0 * v_row, v_row, state_2 + (chunk - chunk0) * 18688);
 #endif
     }
 }
@@ -1226,22 +1263,23 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
         4) times] */
     float *const all_row_sum_compensation = (float *)(void *)(work + OF(206976, 140288, 107008)); /* [i: OF(32, 16, 16),
         OF(8, 8, 4) times] */
-    float *const all_row_sum_2 = (float *)(void *)(work + OF(208000, 140800, 107264)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const all_row_max_2 = (float *)(void *)(work + OF(208000, 140800, 107264)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_2_compensation = (float *)(void *)(work + OF(209024, 141312, 107520)); /* [i: OF(32, 16,
+    float *const old_max_2 = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum_2 = (float *)(void *)(work + OF(209024, 141312, 107520)); /* [i: OF(32, 16, 16), OF(8, 8,
+        4) times] */
+    float *const all_row_sum_2_compensation = (float *)(void *)(work + OF(210048, 141824, 107776)); /* [i: OF(32, 16,
         16), OF(8, 8, 4) times] */
-    float *const query_scale = (float *)(void *)(work + 0); /* [i: OF(32, 16, 16)] */
-    float *const query_scale_2 = (float *)(void *)(work + OF(128, 64, 64)); /* [i: OF(32, 16, 16)] */
+    float *const result = (float *)(void *)(work + 0); /* [i: OF(32, 16, 16)] */
+    float *const query_scale = (float *)(void *)(work + OF(128, 64, 64)); /* [i: OF(32, 16, 16)] */
     float *const saved_0 = (float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
     float *const saved_1 = (float *)call->array[ARRAY_saved_1].at + (b * call->p.heads + (g * members + m)) *
         call->p.n_q;
-    float *const saved_2 = (float *)call->array[ARRAY_saved_2].at + (b * call->p.heads + (g * members + m)) *
-        call->p.n_q;
     float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + OF(210048, 141824, 107776)); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + OF(234624, 166400, 132352)); /* [d: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + OF(211072, 142336, 108032)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + OF(235648, 166912, 132608)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -1249,6 +1287,7 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
         float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+        float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
         float *const row_sum_2_compensation = all_row_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
             16);
@@ -1275,8 +1314,8 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
                 T(store)(query_sin + t * OF(32, 16, 16) + i, T(sin)(&angle2));
             }
         }
-        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f;
-           query_2 = ((q_tile * que ... */
+        /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+           query_2 = ((q_tile  ... */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * OF(32, 16, 16) + i);
@@ -1284,18 +1323,19 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
                 const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
                 T(store)(query + d * OF(32, 16, 16) + i, ((T(load)(q2_tile + d * OF(32, 16,
                     16) + i) * query_cos_3) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
-                    16) + i) * query_sin_4) * (float)t_5)) * 0.125f);
+                    16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
                 T(store)(query_2 + d * OF(32, 16, 16) + i, ((T(load)(q_tile + d * OF(32, 16,
                     16) + i) * query_cos_3) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(32, 16,
                     16) + i) * query_sin_4) * (float)t_5)) * 0.18033688f);
             }
         }
-        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f;
-           row_sum_2_compensation = 0.0f */
+        /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
+           row_sum_2_compensation  ... */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             T(store)(row_max + i, T(splat)(-FLT_MAX));
             T(store)(row_sum + i, T(splat)(0.0f));
             T(store)(row_sum_compensation + i, T(splat)(0.0f));
+            T(store)(row_max_2 + i, T(splat)(-FLT_MAX));
             T(store)(row_sum_2 + i, T(splat)(0.0f));
             T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
         }
@@ -1344,6 +1384,7 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_compensation = all_row_sum_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16,
                 16);
+            float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2_compensation = all_row_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(32,
                 16, 16);
@@ -1396,7 +1437,7 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
                 T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
                 T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
             }
-            /* score_2 = exp2(score_2 - row_max); row_sum += score_2; score = exp(score) */
+            /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) row_max_16 = T(load)(row_max + i);
                 T(vec) row_sum_in = (T(vec)){0};
@@ -1405,34 +1446,64 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
                     const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
                     T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new17);
                     row_sum_in += score_2_new17;
-                    T(store)(score + j * OF(32, 16, 16) + i, T(exp)(T(load)(score + j * OF(32, 16, 16) + i)));
                 }
                 T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
             }
+            /* old_max_2 = row_max_2 */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                T(store)(old_max_2 + i, T(load)(row_max_2 + i));
+            }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, 0.0f) */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
                         T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
-                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(0.0f)));
+                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
             }
-            /* row_sum_2 += score */
+            /* row_max_2 max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
-                T(vec) row_sum_2_in[2];
+                T(vec) row_max_2_in[2][2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                    row_sum_2_in[vector] = (T(vec)){0};
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_2_in[vector][j_chain] =
+                        T(splat)(-INFINITY);
                 }
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                        row_sum_2_in[vector] += T(load)(score + j * OF(32, 16, 16) + i);
+                for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                    UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                        const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                            row_max_2_in[vector][j_chain] = T(max)(row_max_2_in[vector][j_chain],
+                                T(load)(score + j * OF(32, 16, 16) + i));
+                        }
                     }
                 }
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                    T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in[vector], T(splat)(1));
+                    T(store)(row_max_2 + i, T(max)(T(load)(row_max_2 + i), T(max)(row_max_2_in[vector][0],
+                        row_max_2_in[vector][1])));
                 }
+            }
+            /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
+               row_sum_2_compensation = row_sum_2_compensation * ol ... */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+                const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+                T(store)(old_max_2 + i, old_max_2_new20);
+                T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+                T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
+            }
+            /* score = exp2(score - row_max_2); row_sum_2 += score */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
+                T(vec) row_sum_2_in = (T(vec)){0};
+                for (int64_t j = 0; j < j1 - j0; j++) {
+                    const T(vec) score_21 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new23);
+                    row_sum_2_in += score_new23;
+                }
+                T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
             }
         }
     }
@@ -1441,26 +1512,24 @@ TARGET static void T(differential_saved)(const struct call *call, int64_t task, 
             const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
             float *const row_max = all_row_max + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum = all_row_sum + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
+            float *const row_max_2 = all_row_max_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
             float *const row_sum_2 = all_row_sum_2 + (i0 - i_block) / OF(32, 16, 16) * OF(32, 16, 16);
-            /* query_scale = select(row_sum_2 == 0.0f, 0.0f, log(row_sum_2) * 1.442695f);
-               query_scale_2 = select(row_sum == 0.0f, 0.0f, (log(ro ... */
+            /* result = select(row_sum_2 == 0.0f, 0.0f, (log(row_sum_2) + (row_max_2 * 0.6931472f)) * 1.442695f);
+               query_scale = select(row_sum  ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(vec) row_sum_2_19 = T(load)(row_sum_2 + i);
-                T(store)(query_scale + i, T(pick)(row_sum_2_19 == 0.0f, T(splat)(0.0f),
-                    T(log)(row_sum_2_19) * 1.442695f));
-                const T(vec) row_sum_20 = T(load)(row_sum + i);
-                T(store)(query_scale_2 + i, T(pick)(row_sum_20 == 0.0f, T(splat)(0.0f),
-                    (T(log)(row_sum_20) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
+                const T(vec) row_sum_2_24 = T(load)(row_sum_2 + i);
+                T(store)(result + i, T(pick)(row_sum_2_24 == 0.0f, T(splat)(0.0f),
+                    (T(log)(row_sum_2_24) + (T(load)(row_max_2 + i) * 0.6931472f)) * 1.442695f));
+                const T(vec) row_sum_25 = T(load)(row_sum + i);
+                T(store)(query_scale + i, T(pick)(row_sum_25 == 0.0f, T(splat)(0.0f),
+                    (T(log)(row_sum_25) + (T(load)(row_max + i) * 0.6931472f)) * 1.442695f));
             }
-            /* saved_0 = row_sum_2 */
+            /* saved_0 = result */
             for (int64_t i = 0; i < i1 - i0; i++)
-                saved_0[(i0 + i)] = row_sum_2[i];
+                saved_0[(i0 + i)] = result[i];
             /* saved_1 = query_scale */
             for (int64_t i = 0; i < i1 - i0; i++)
                 saved_1[(i0 + i)] = query_scale[i];
-            /* saved_2 = query_scale_2 */
-            for (int64_t i = 0; i < i1 - i0; i++)
-                saved_2[(i0 + i)] = query_scale_2[i];
         }
     }
 }
@@ -1523,26 +1592,25 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const sum_compensation = (float *)(void *)(work + OF(705536, 425472, 488192)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const row_sum_2 = (float *)(void *)(work + OF(844800, 499200, 529152)); /* [i: (16 * LANES)] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + OF(845824, 499712, 529408)); /* [i: (16 * LANES)] */
-    float *const sum_2 = (float *)(void *)(work + OF(846848, 500224, 529664)); /* [e: 128,
+    float *const row_max_2 = (float *)(void *)(work + OF(844800, 499200, 529152)); /* [i: (16 * LANES)] */
+    float *const old_max_2 = (float *)(void *)(work + 0); /* [i: (16 * LANES)] */
+    float *const row_sum_2 = (float *)(void *)(work + OF(845824, 499712, 529408)); /* [i: (16 * LANES)] */
+    float *const row_sum_2_compensation = (float *)(void *)(work + OF(846848, 500224, 529664)); /* [i: (16 * LANES)] */
+    float *const sum_2 = (float *)(void *)(work + OF(847872, 500736, 529920)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_2_compensation = (float *)(void *)(work + OF(986112, 573952, 570624)); /* [e: 128,
+    float *const sum_2_compensation = (float *)(void *)(work + OF(987136, 574464, 570880)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_sum = (float *)(void *)(work + 0); /* [i: (16 * LANES)] */
-    float *const query_sum_2 = (float *)(void *)(work + (64 * LANES)); /* [i: (16 * LANES)] */
-    float *const row_0 = (float *)call->array[ARRAY_row_0].at + b * call->array[ARRAY_row_0].strides.batch + (g *
-        members + m) * call->array[ARRAY_row_0].strides.head;
-    const int64_t row_0_row = call->array[ARRAY_row_0].strides.row;
+    float *const result = (float *)(void *)(work + 0); /* [i: (16 * LANES)] */
+    float *const query_sum = (float *)(void *)(work + (64 * LANES)); /* [i: (16 * LANES)] */
+    float *const row_0 = (float *)call->array[ARRAY_row_0].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const row_1 = (float *)call->array[ARRAY_row_1].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
-    float *const row_2 = (float *)call->array[ARRAY_row_2].at + (b * call->p.heads + (g * members + m)) * call->p.n_q;
     float *const q2_tile = (float *)(void *)(work + OF(180224, 36864, 20480)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const q_tile = (float *)(void *)(work + OF(249856, 73728, 40960)); /* [d: 64,
         i: (16 * LANES) of (16 * LANES + 16)] */
     float *const k_tile = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [d: 64, j: OF(144, 144, 288)] */
     float *const k2_tile = (float *)(void *)(work + OF(217088, 184320, 354304)); /* [d: 64, j: OF(144, 144, 288)] */
-    float *const dout_tile = (float *)(void *)(work + OF(1125376, 647680, 611584)); /* [e: 128,
+    float *const dout_tile = (float *)(void *)(work + OF(1126400, 648192, 611840)); /* [e: 128,
         i: (16 * LANES) of (16 * LANES + 16)] */
     if (q2_array_stride_3 == 1) {
         /* q2_tile = q2_array, with zeros beyond the last row */
@@ -1568,8 +1636,8 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
             T(store)(query_sin + t * (16 * LANES + 16) + i, T(sin)(&angle2));
         }
     }
-    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.125f;
-       query_2 = ((q_tile * que ... */
+    /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+       query_2 = ((q_tile  ... */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
@@ -1577,18 +1645,19 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
             const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
             T(store)(query + d * (16 * LANES + 16) + i, ((T(load)(q2_tile + d * (16 * LANES + 16) + i) * query_cos_3) +
                 ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i) * query_sin_4) *
-                (float)t_5)) * 0.125f);
+                (float)t_5)) * 0.18033688f);
             T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) * query_cos_3) +
                 ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i) * query_sin_4) *
                 (float)t_5)) * 0.18033688f);
         }
     }
-    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f;
-       row_sum_2_compensation = 0.0f */
+    /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f; row_max_2 = -FLT_MAX; row_sum_2 = 0.0f;
+       row_sum_2_compensation  ... */
     for (int64_t i = 0; i < i1 - i0; i += LANES) {
         T(store)(row_max + i, T(splat)(-FLT_MAX));
         T(store)(row_sum + i, T(splat)(0.0f));
         T(store)(row_sum_compensation + i, T(splat)(0.0f));
+        T(store)(row_max_2 + i, T(splat)(-FLT_MAX));
         T(store)(row_sum_2 + i, T(splat)(0.0f));
         T(store)(row_sum_2_compensation + i, T(splat)(0.0f));
     }
@@ -1642,9 +1711,9 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
             }
         }
         /* score[j][i] = sum over d of key_2 * query */
-        T(dot8)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
+        T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
         /* score_2[j][i] = sum over d of key * query_2 */
-        T(dot8)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
+        T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
         /* old_max = row_max */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             T(store)(old_max + i, T(load)(row_max + i));
@@ -1721,7 +1790,7 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
         /* sum[e][i] = sum * old_max + sum over j of v * score_2 */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot9)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
+            T(dot7)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 T(mask) in_region[16] = {0};
                 if (T(finite)(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
@@ -1733,39 +1802,86 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
                     in_region, i1 - i0);
             }
         } else
-            T(dot10)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
+            T(dot8)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
+        /* old_max_2 = row_max_2 */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            T(store)(old_max_2 + i, T(load)(row_max_2 + i));
+        }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), exp(score), 0.0f); row_sum_2 += score */
+            /* score = select(j <= (i + query_start), score, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
-                T(vec) row_sum_2_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_19 = T(load)(score + j * (16 * LANES + 16) + i);
-                    const T(vec) score_new20 = T(pick)(__builtin_convertvector((j0 + j) <= t_18, T(mask)),
-                        T(exp)(score_19), T(splat)(0.0f));
-                    T(store)(score + j * (16 * LANES + 16) + i, score_new20);
-                    row_sum_2_in += score_new20;
+                    T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
+                        T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
                 }
-                T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
             }
         }
-        if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* score = exp(score); row_sum_2 += score */
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(vec) row_sum_2_in = (T(vec)){0};
-                for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_21 = T(load)(score + j * (16 * LANES + 16) + i);
-                    const T(vec) score_new22 = T(exp)(score_21);
-                    T(store)(score + j * (16 * LANES + 16) + i, score_new22);
-                    row_sum_2_in += score_new22;
+        /* row_max_2 max= score */
+        for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+#if OF(1, 0, 0)
+            T(vec) row_max_2_in[4];
+#else
+            T(vec) row_max_2_in[2][2];
+#endif
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                row_max_2_in[vector] = T(load)(row_max_2 + i);
+#else
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_2_in[vector][j_chain] =
+                    T(splat)(-INFINITY);
+#endif
+            }
+#if OF(1, 0, 0)
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                    row_max_2_in[vector] = T(max)(row_max_2_in[vector], T(load)(score + j * 272 + i));
+#else
+            for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                    const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                    UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                        row_max_2_in[vector][j_chain] = T(max)(row_max_2_in[vector][j_chain],
+                            T(load)(score + j * (16 * LANES + 16) + i));
+                    }
+#endif
                 }
-                T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
+            }
+            UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                T(store)(row_max_2 + i, row_max_2_in[vector]);
+#else
+                T(store)(row_max_2 + i, T(max)(T(load)(row_max_2 + i), T(max)(row_max_2_in[vector][0],
+                    row_max_2_in[vector][1])));
+#endif
             }
         }
-        /* sum_2[e][i] += sum over j of v * score */
+        /* old_max_2 = exp2(old_max_2 - row_max_2); row_sum_2 = row_sum_2 * old_max_2;
+           row_sum_2_compensation = row_sum_2_compensation * ol ... */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) old_max_2_19 = T(load)(old_max_2 + i);
+            const T(vec) old_max_2_new20 = T(exp2)(old_max_2_19 - T(load)(row_max_2 + i));
+            T(store)(old_max_2 + i, old_max_2_new20);
+            T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
+            T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
+        }
+        /* score = exp2(score - row_max_2); row_sum_2 += score */
+        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+            const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
+            T(vec) row_sum_2_in = (T(vec)){0};
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                const T(vec) score_21 = T(load)(score + j * (16 * LANES + 16) + i);
+                const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                T(store)(score + j * (16 * LANES + 16) + i, score_new23);
+                row_sum_2_in += score_new23;
+            }
+            T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
+        }
+        /* sum_2[e][i] = sum_2 * old_max_2 + sum over j of v * score */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot11)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, sum_2_compensation);
+            T(dot7)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max_2,
+                sum_2_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 T(mask) in_region[16] = {0};
                 if (T(finite)(v + j0 * v_row + j * v_row, 1, 128, 1)) continue;
@@ -1777,67 +1893,609 @@ TARGET static void T(differential_row_sums)(const struct call *call, int64_t tas
                     in_region, i1 - i0);
             }
         } else
-            T(dot12)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, sum_2_compensation);
+            T(dot8)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max_2,
+                sum_2_compensation);
+    }
+    /* result = 0.0f */
+    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+        T(store)(result + i, T(splat)(0.0f));
     }
     /* query_sum = 0.0f */
     for (int64_t i = 0; i < i1 - i0; i += LANES) {
         T(store)(query_sum + i, T(splat)(0.0f));
     }
-    /* query_sum_2 = 0.0f */
+    /* result += dout_tile * neg(select(row_sum_2 == 0.0f, 0.0f, neg(sum_2 * (1.0f / row_sum_2))) * lam);
+       query_sum += dout_tile * sele ... */
+    const float lam_array_28 = lam_array[0];
     for (int64_t i = 0; i < i1 - i0; i += LANES) {
-        T(store)(query_sum_2 + i, T(splat)(0.0f));
-    }
-    /* query_sum += dout_tile * neg(select(row_sum_2 == 0.0f, 0.0f, neg(sum_2 / row_sum_2)) * lam);
-       query_sum_2 += dout_tile * select(r ... */
-    const float lam_array_26 = lam_array[0];
-    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-        const T(vec) row_sum_2_24 = T(load)(row_sum_2 + i);
-        const T(mask) t_25 = row_sum_2_24 == 0.0f;
-        const T(vec) row_sum_27 = T(load)(row_sum + i);
-        const T(mask) t_28 = row_sum_27 == 0.0f;
-        const T(vec) t_29 = 1.0f / row_sum_27;
+        const T(vec) row_sum_2_25 = T(load)(row_sum_2 + i);
+        const T(mask) t_26 = row_sum_2_25 == 0.0f;
+        const T(vec) t_27 = 1.0f / row_sum_2_25;
+        const T(vec) row_sum_29 = T(load)(row_sum + i);
+        const T(mask) t_30 = row_sum_29 == 0.0f;
+        const T(vec) t_31 = 1.0f / row_sum_29;
+        T(vec) result_in = (T(vec)){0};
+        T(vec) result_in_whole = (T(vec)){0};
         T(vec) query_sum_in = (T(vec)){0};
         T(vec) query_sum_in_whole = (T(vec)){0};
-        T(vec) query_sum_2_in = (T(vec)){0};
-        T(vec) query_sum_2_in_whole = (T(vec)){0};
         for (int64_t e = 0; e < 128; e++) {
-            const T(vec) dout_tile_23 = T(load)(dout_tile + e * (16 * LANES + 16) + i);
-            query_sum_in += dout_tile_23 * (-(T(pick)(t_25, T(splat)(0.0f),
-                -(T(load)(sum_2 + e * (16 * LANES + 16) + i) / row_sum_2_24)) * lam_array_26));
+            const T(vec) dout_tile_24 = T(load)(dout_tile + e * (16 * LANES + 16) + i);
+            result_in += dout_tile_24 * (-(T(pick)(t_26, T(splat)(0.0f),
+                -(T(load)(sum_2 + e * (16 * LANES + 16) + i) * t_27)) * lam_array_28));
+            if (e % 32 == 31) {
+                result_in_whole += result_in;
+                result_in = (T(vec)){0};
+            }
+            query_sum_in += dout_tile_24 * T(pick)(t_30, T(splat)(0.0f),
+                -(T(load)(sum + e * (16 * LANES + 16) + i) * t_31));
             if (e % 32 == 31) {
                 query_sum_in_whole += query_sum_in;
                 query_sum_in = (T(vec)){0};
             }
-            query_sum_2_in += dout_tile_23 * T(pick)(t_28, T(splat)(0.0f),
-                -(T(load)(sum + e * (16 * LANES + 16) + i) * t_29));
-            if (e % 32 == 31) {
-                query_sum_2_in_whole += query_sum_2_in;
-                query_sum_2_in = (T(vec)){0};
-            }
         }
+        result_in += result_in_whole;
+        T(store)(result + i, T(load)(result + i) + result_in);
         query_sum_in += query_sum_in_whole;
         T(store)(query_sum + i, T(load)(query_sum + i) + query_sum_in);
-        query_sum_2_in += query_sum_2_in_whole;
-        T(store)(query_sum_2 + i, T(load)(query_sum_2 + i) + query_sum_2_in);
     }
-    /* row_0 = sum_2, transposed back */
-    T(transpose_out)(sum_2, (16 * LANES + 16), 128, i1 - i0, row_0 + i0 * row_0_row, row_0_row, LANES);
+    /* row_0 = result */
+    for (int64_t i = 0; i < i1 - i0; i++)
+        row_0[(i0 + i)] = result[i];
     /* row_1 = query_sum */
     for (int64_t i = 0; i < i1 - i0; i++)
         row_1[(i0 + i)] = query_sum[i];
-    /* row_2 = query_sum_2 */
-    for (int64_t i = 0; i < i1 - i0; i++)
-        row_2[(i0 + i)] = query_sum_2[i];
+}
+
+/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
+TARGET static void T(differential_dq_dq2_sums1)(const struct call *call, int64_t task, unsigned char *work)
+{
+    const int64_t batch = call->p.batch;
+    const int64_t kv_heads = call->p.kv_heads;
+    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
+    const int64_t n_q = call->p.n_q;
+    const int64_t n_k = call->p.n_k;
+    const int64_t unit16 = task % 16;
+    const int64_t m = task / 16 % members;
+    const int64_t g = task / 16 / members;
+    const float *const q = (const float *)call->array[ARRAY_q].at + (g / call->sharing * members + m) *
+        call->array[ARRAY_q].strides.head;
+    const int64_t q_row = call->array[ARRAY_q].strides.row;
+    const int64_t q_batch = call->array[ARRAY_q].strides.batch;
+    const float *const k = (const float *)call->array[ARRAY_k].at + g / call->sharing *
+        call->array[ARRAY_k].strides.head;
+    const int64_t k_row = call->array[ARRAY_k].strides.row;
+    const int64_t k_batch = call->array[ARRAY_k].strides.batch;
+    const float *const v = (const float *)call->array[ARRAY_v].at + g * call->array[ARRAY_v].strides.head;
+    const int64_t v_row = call->array[ARRAY_v].strides.row;
+    const int64_t v_batch = call->array[ARRAY_v].strides.batch;
+    const float *const q2_array = (const float *)call->array[ARRAY_q2_array].at + (g * members + m) *
+        call->array[ARRAY_q2_array].strides.head;
+    const int64_t q2_array_row = call->array[ARRAY_q2_array].strides.row;
+    const int64_t q2_array_stride_3 = call->array[ARRAY_q2_array].stride[3];
+    const int64_t q2_array_batch = call->array[ARRAY_q2_array].strides.batch;
+    const float *const k2_array = (const float *)call->array[ARRAY_k2_array].at + g *
+        call->array[ARRAY_k2_array].strides.head;
+    const int64_t k2_array_row = call->array[ARRAY_k2_array].strides.row;
+    const int64_t k2_array_stride_3 = call->array[ARRAY_k2_array].stride[3];
+    const int64_t k2_array_batch = call->array[ARRAY_k2_array].strides.batch;
+    const float *const lam_array = (const float *)call->array[ARRAY_lam_array].at + g * members *
+        call->array[ARRAY_lam_array].stride[0] + m * call->array[ARRAY_lam_array].stride[0];
+    const float *const dout = (const float *)call->array[ARRAY_dout].at + (g * members + m) *
+        call->array[ARRAY_dout].strides.head;
+    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
+    const int64_t dout_batch = call->array[ARRAY_dout].strides.batch;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (g * members + m) * call->p.n_q;
+    const int64_t row_0_batch = call->p.heads * call->p.n_q;
+    const float *const row_1 = (const float *)call->array[ARRAY_row_1].at + (g * members + m) * call->p.n_q;
+    const int64_t row_1_batch = call->p.heads * call->p.n_q;
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (g * members + m) * call->p.n_q;
+    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
+    const float *const saved_1 = (const float *)call->array[ARRAY_saved_1].at + (g * members + m) * call->p.n_q;
+    const int64_t saved_1_batch = call->p.heads * call->p.n_q;
+    float *const key_cos = (float *)(void *)(work + 0); /* [t: 32, j: 144] */
+    float *const key_sin = (float *)(void *)(work + 18432); /* [t: 32, j: 144] */
+    float *const key = (float *)(void *)(work + 36864); /* [d: 64, j: 144] */
+    float *const query_cos = (float *)(void *)(work + 73728); /* [t: 32, i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_sin = (float *)(void *)(work + (2048 * LANES + 75776)); /* [t: 32,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const key_2 = (float *)(void *)(work + (4096 * LANES + 77824)); /* [d: 64, j: 144] */
+    float *const query = (float *)(void *)(work + (4096 * LANES + 114688)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score = (float *)(void *)(work + (8192 * LANES + 118784)); /* [j: 144,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_2 = (float *)(void *)(work + (17408 * LANES + 128000)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_2 = (float *)(void *)(work + (21504 * LANES + 132096)); /* [j: 144,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const row_max = (float *)(void *)(work + (30720 * LANES + 141312)); /* [i: (16 * LANES)] */
+    float *const old_max = (float *)(void *)(work + 0); /* [i: (16 * LANES)] */
+    float *const weight = (float *)(void *)(work + (30784 * LANES + 141312)); /* [j: 144,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const row_sum = (float *)(void *)(work + (40000 * LANES + 150528)); /* [i: (16 * LANES)] */
+    float *const row_sum_compensation = (float *)(void *)(work + (40064 * LANES + 150528)); /* [i: (16 * LANES)] */
+    float *const sum = (float *)(void *)(work + (40128 * LANES + 150528)); /* [e: 128,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_compensation = (float *)(void *)(work + (48320 * LANES + 158720)); /* [e: 128,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_3 = (float *)(void *)(work + (56512 * LANES + 166912)); /* [e: 128,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_3 = (float *)(void *)(work + (30784 * LANES + 141312)); /* [j: 144,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_4 = (float *)(void *)(work + (64704 * LANES + 175104)); /* [j: 144,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_2 = (float *)(void *)(work + (73920 * LANES + 184320)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_2_compensation = (float *)(void *)(work + (78016 * LANES + 188416)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_3 = (float *)(void *)(work + (82112 * LANES + 192512)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_3_compensation = (float *)(void *)(work + (86208 * LANES + 196608)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_4 = (float *)(void *)(work + 0); /* [d: 64, i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_5 = (float *)(void *)(work + OF(143360, 36864, 20480)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const unit_sum = (float *)(void *)(work + (90304 * LANES + 200704)); /* [one: LANES] */
+    float *const unit_sum_compensation = (float *)(void *)(work + (90304 * LANES + 200768)); /* [one: LANES] */
+    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + (g * members + m) *
+        call->array[ARRAY_dq].strides.head : NULL;
+    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
+    const int64_t dq_batch = call->array[ARRAY_dq].strides.batch;
+    float *const dq2_array = call->array[ARRAY_dq2_array].at ? (float *)call->array[ARRAY_dq2_array].at + (g * members +
+        m) * n_q * 64 : NULL;
+    float *const partial_0 = call->array[ARRAY_partial_0].at ? (float *)call->array[ARRAY_partial_0].at + ((g * members
+        + m) * 16 + unit16) * 1 : NULL;
+    float *const q2_tile = (float *)(void *)(work + 0); /* [d: 64, i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const q_tile = (float *)(void *)(work + OF(249856, 36864, 20480)); /* [d: 64,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const dout_tile = (float *)(void *)(work + (90304 * LANES + 200832)); /* [e: 128,
+        i: (16 * LANES) of (16 * LANES + 16)] */
+    float *const k_tile = (float *)(void *)(work + (8192 * LANES + 118784)); /* [d: 64, j: 144] */
+    float *const k2_tile = (float *)(void *)(work + OF(286720, 221184, 218112)); /* [d: 64, j: 144] */
+    float *const saved_0_tile = (float *)(void *)(work + (98496 * LANES + 209024)); /* [i: (16 * LANES)] */
+    float *const row_0_tile = (float *)(void *)(work + (98560 * LANES + 209024)); /* [i: (16 * LANES)] */
+    float *const saved_1_tile = (float *)(void *)(work + (98624 * LANES + 209024)); /* [i: (16 * LANES)] */
+    float *const row_1_tile = (float *)(void *)(work + (98688 * LANES + 209024)); /* [i: (16 * LANES)] */
+    if (partial_0) {
+        /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
+        for (int64_t one = 0; one < 1; one += LANES) {
+            T(store)(unit_sum + one, T(splat)(0.0f));
+            T(store)(unit_sum_compensation + one, T(splat)(0.0f));
+        }
+    }
+    for (int64_t b = 0; b < batch; b++) {
+        const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
+        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
+            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
+            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += (16 * LANES)) {
+            const int64_t i1 = min(i0 + (16 * LANES), i_end);
+            if (dq2_array || partial_0) {
+                if (q2_array_stride_3 == 1) {
+                    /* q2_tile = q2_array, with zeros beyond the last row */
+                    T(transpose_padded)(q2_array + b * q2_array_batch + i0 * q2_array_row, q2_array_row, i1 - i0, 64,
+                        q2_tile, (16 * LANES + 16), 64);
+                } else {
+                    /* q2_tile = q2_array, with zeros beyond the last row */
+                    for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                        for (int64_t d = 0; d < 64; d++)
+                            q2_tile[d * (16 * LANES + 16) + i] = i < i1 - i0 ? q2_array[b * q2_array_batch + (i0 + i) *
+                                q2_array_row + d * q2_array_stride_3] : 0;
+                }
+            }
+            if (dq) {
+                /* q_tile = q, with zeros beyond the last row */
+                T(transpose_padded)(q + b * q_batch + i0 * q_row, q_row, i1 - i0, 64, q_tile, (16 * LANES + 16), 64);
+            }
+            /* dout_tile = dout, with zeros beyond the last row */
+            T(transpose_padded)(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 128, dout_tile,
+                (16 * LANES + 16), 64);
+            if (dq2_array) {
+                /* saved_0_tile = saved_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                    saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
+                /* row_0_tile = row_0, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                    row_0_tile[i] = i < i1 - i0 ? row_0[b * row_0_batch + (i0 + i)] : 0;
+            }
+            if (dq) {
+                /* saved_1_tile = saved_1, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                    saved_1_tile[i] = i < i1 - i0 ? saved_1[b * saved_1_batch + (i0 + i)] : 0;
+                /* row_1_tile = row_1, with zeros beyond the last row */
+                for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
+                    row_1_tile[i] = i < i1 - i0 ? row_1[b * row_1_batch + (i0 + i)] : 0;
+            }
+            /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
+            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
+                for (int64_t t = 0; t < 32; t++) {
+                    const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                    T(store)(query_cos + t * (16 * LANES + 16) + i, T(cos)(&angle1));
+                    const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
+                    T(store)(query_sin + t * (16 * LANES + 16) + i, T(sin)(&angle2));
+                }
+            }
+            if (partial_0) {
+                /* row_max = -FLT_MAX; row_sum = 0.0f; row_sum_compensation = 0.0f */
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    T(store)(row_max + i, T(splat)(-FLT_MAX));
+                    T(store)(row_sum + i, T(splat)(0.0f));
+                    T(store)(row_sum_compensation + i, T(splat)(0.0f));
+                }
+            }
+            if (dq2_array || partial_0) {
+                /* sum = 0.0f; sum_compensation = 0.0f; query_3 = dout_tile * neg(lam) */
+                const float t_3 = -lam_array[0];
+                for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+                    for (int64_t e = 0; e < 128; e++) {
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+                            T(store)(sum + e * (16 * LANES + 16) + i, T(splat)(0.0f));
+                            T(store)(sum_compensation + e * (16 * LANES + 16) + i, T(splat)(0.0f));
+                            T(store)(query_3 + e * (16 * LANES + 16) + i, T(load)(dout_tile + e * (16 * LANES + 16) + i)
+                                * t_3);
+                        }
+                    }
+                }
+            }
+            /* query = ((q2_tile * query_cos) + ((q2_tile * query_sin) * select((d % 2) == 0, -1.0f,
+               1.0f))) * 0.18033688f; query_2 = ((q_tile  ... */
+            for (int64_t d = 0; d < 64; d++) {
+                for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                    const T(vec) query_cos_4 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
+                    const T(vec) query_sin_5 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i);
+                    const double t_6 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                    T(store)(query + d * (16 * LANES + 16) + i, ((T(load)(q2_tile + d * (16 * LANES + 16) + i) *
+                        query_cos_4) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i)
+                        * query_sin_5) * (float)t_6)) * 0.18033688f);
+                    T(store)(query_2 + d * (16 * LANES + 16) + i, ((T(load)(q_tile + d * (16 * LANES + 16) + i) *
+                        query_cos_4) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + i)
+                        * query_sin_5) * (float)t_6)) * 0.18033688f);
+                    T(store)(sum_2 + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_2_compensation + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_3 + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                    T(store)(sum_3_compensation + d * (16 * LANES + 16) + i, T(splat)(0.0f));
+                }
+            }
+            for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 144) {
+                const int64_t j1 = min(j0 + 144, j_end);
+                if (dq) {
+                    /* k_tile = k, with zeros beyond the last row */
+                    T(transpose_padded)(k + b * k_batch + j0 * k_row, k_row, j1 - j0, 64, k_tile, 144, 64);
+                }
+                if (dq2_array || partial_0) {
+                    if (k2_array_stride_3 == 1) {
+                        /* k2_tile = k2_array, with zeros beyond the last row */
+                        T(transpose_padded)(k2_array + b * k2_array_batch + j0 * k2_array_row, k2_array_row, j1 - j0,
+                            64, k2_tile, 144, 64);
+                    } else {
+                        /* k2_tile = k2_array, with zeros beyond the last row */
+                        for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+                            for (int64_t d = 0; d < 64; d++)
+                                k2_tile[d * 144 + j] = j < j1 - j0 ? k2_array[b * k2_array_batch + (j0 + j) *
+                                    k2_array_row + d * k2_array_stride_3] : 0;
+                    }
+                }
+                /* key_cos = cos(j * rope_theta); key_sin = sin(j * rope_theta) */
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_7 = j0 + j + T(lane);
+                    for (int64_t t = 0; t < 32; t++) {
+                        const T(wide) angle8 = __builtin_convertvector(t_7, T(wide)) * rope_theta[t];
+                        T(store)(key_cos + t * 144 + j, T(cos)(&angle8));
+                        const T(wide) angle9 = __builtin_convertvector(t_7, T(wide)) * rope_theta[t];
+                        T(store)(key_sin + t * 144 + j, T(sin)(&angle9));
+                    }
+                }
+                /* key = (k_tile * key_cos) + ((k_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
+                   key_2 = (k2_tile * key_cos) + ((k2_tile * k ... */
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(vec) key_cos_10 = T(load)(key_cos + (d / 2) * 144 + j);
+                        const T(vec) key_sin_11 = T(load)(key_sin + (d / 2) * 144 + j);
+                        const double t_12 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                        T(store)(key + d * 144 + j, (T(load)(k_tile + d * 144 + j) * key_cos_10) + ((T(load)(k_tile +
+                            (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_11) * (float)t_12));
+                        T(store)(key_2 + d * 144 + j, (T(load)(k2_tile + d * 144 + j) * key_cos_10) + ((T(load)(k2_tile
+                            + (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + j) * key_sin_11) * (float)t_12));
+                    }
+                }
+                if (dq2_array || partial_0) {
+                    /* score[j][i] = sum over d of key_2 * query */
+#if OF(1, 1, 0)
+                    T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
+#else
+                    T(dot9)(round_up(i1 - i0, 4), j1 - j0, key_2, query, score);
+#endif
+                }
+                if (dq) {
+                    /* score_2[j][i] = sum over d of key * query_2 */
+#if OF(1, 1, 0)
+                    T(dot6)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
+#else
+                    T(dot9)(round_up(i1 - i0, 4), j1 - j0, key, query_2, score_2);
+#endif
+                }
+                if (partial_0) {
+                    /* old_max = row_max */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        T(store)(old_max + i, T(load)(row_max + i));
+                    }
+                }
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq2_array || partial_0) {
+                        /* score = select(j <= (i + query_start), score, -INFINITY) */
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            const T(ints) t_13 = (i0 + i + T(lane)) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <=
+                                    t_13, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(-INFINITY)));
+                            }
+                        }
+                    }
+                }
+                if (partial_0) {
+                    /* row_max max= score */
+                    for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
+#if OF(1, 0, 0)
+                        T(vec) row_max_in[4];
+#else
+                        T(vec) row_max_in[2][2];
+#endif
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                            row_max_in[vector] = T(load)(row_max + i);
+#else
+                            UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) row_max_in[vector][j_chain] =
+                                T(splat)(-INFINITY);
+#endif
+                        }
+#if OF(1, 0, 0)
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
+                                row_max_in[vector] = T(max)(row_max_in[vector], T(load)(score + j * 272 + i));
+#else
+                        for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
+                            UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
+                                const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
+                                UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
+                                    row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain],
+                                        T(load)(score + j * (16 * LANES + 16) + i));
+                                }
+#endif
+                            }
+                        }
+                        UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
+#if OF(1, 0, 0)
+                            T(store)(row_max + i, row_max_in[vector]);
+#else
+                            T(store)(row_max + i, T(max)(T(load)(row_max + i), T(max)(row_max_in[vector][0],
+                                row_max_in[vector][1])));
+#endif
+                        }
+                    }
+                    /* old_max = exp2(old_max - row_max); row_sum = row_sum * old_max;
+                       row_sum_compensation = row_sum_compensation * old_max */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) old_max_14 = T(load)(old_max + i);
+                        const T(vec) old_max_new15 = T(exp2)(old_max_14 - T(load)(row_max + i));
+                        T(store)(old_max + i, old_max_new15);
+                        T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new15);
+                        T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new15);
+                    }
+                    /* weight = exp2(score - row_max); row_sum += weight */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) row_max_16 = T(load)(row_max + i);
+                        T(vec) row_sum_in = (T(vec)){0};
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            const T(vec) weight_new17 = T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) -
+                                row_max_16);
+                            T(store)(weight + j * (16 * LANES + 16) + i, weight_new17);
+                            row_sum_in += weight_new17;
+                        }
+                        T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
+                    }
+                    /* sum[e][i] = sum * old_max + sum over j of v * weight */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + b * v_batch + j0 * v_row,
+                        v_row, j1 - j0, 128), 0)) { /* infinity and NaN affect only queries that see them */
+                        T(dot7)(round_up(i1 - i0, LANES), j1 - j0, v + b * v_batch + j0 * v_row, v_row, weight, sum,
+                            old_max, sum_compensation);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(mask) in_region[16] = {0};
+                            if (T(finite)(v + b * v_batch + j0 * v_row + j * v_row, 1, 128, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                                in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) +
+                                    query_start), T(mask));
+                            }
+                            T(add_seen)(128, sum, (16 * LANES + 16), v + b * v_batch + j0 * v_row + j * v_row, 1,
+                                weight + j * (16 * LANES + 16), in_region, i1 - i0);
+                        }
+                    } else
+                        T(dot8)(round_up(i1 - i0, LANES), j1 - j0, v + b * v_batch + j0 * v_row, v_row, weight, sum,
+                            old_max, sum_compensation);
+                }
+                if (dq2_array) {
+                    /* score_3[j][i] = sum over e of v * query_3 */
+#if OF(1, 1, 0)
+                    T(dot9)(round_up(i1 - i0, LANES), j1 - j0, v + b * v_batch + j0 * v_row, v_row, query_3, score_3);
+#else
+                    T(dot10)(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, query_3, score_3);
+#endif
+                }
+                if (dq) {
+                    /* score_4[j][i] = sum over e of v * dout_tile */
+#if OF(1, 1, 0)
+                    T(dot9)(round_up(i1 - i0, LANES), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_4);
+#else
+                    T(dot10)(round_up(i1 - i0, 4), j1 - j0, v + b * v_batch + j0 * v_row, v_row, dout_tile, score_4);
+#endif
+                }
+                if (dq || dq2_array) {
+                    /* score = (score_3 + row_0_tile) * (exp2(score - saved_0_tile) * 0.125f);
+                       score_2 = (score_4 + row_1_tile) * (exp2(score_2 - saved ... */
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) row_0_tile_18 = T(load)(row_0_tile + i);
+                        const T(vec) saved_0_tile_19 = T(load)(saved_0_tile + i);
+                        const T(vec) row_1_tile_20 = T(load)(row_1_tile + i);
+                        const T(vec) saved_1_tile_21 = T(load)(saved_1_tile + i);
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(store)(score + j * (16 * LANES + 16) + i, (T(load)(score_3 + j * (16 * LANES + 16) + i) +
+                                row_0_tile_18) * (T(exp2)(T(load)(score + j * (16 * LANES + 16) + i) - saved_0_tile_19)
+                                * 0.125f));
+                            T(store)(score_2 + j * (16 * LANES + 16) + i, (T(load)(score_4 + j * (16 * LANES + 16) + i)
+                                + row_1_tile_20) * (T(exp2)(T(load)(score_2 + j * (16 * LANES + 16) + i) -
+                                saved_1_tile_21) * 0.125f));
+                        }
+                    }
+                }
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq) {
+                        /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            const T(ints) t_22 = (i0 + i + T(lane)) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                T(store)(score_2 + j * (16 * LANES + 16) + i,
+                                    T(pick)(__builtin_convertvector((j0 + j) <= t_22, T(mask)),
+                                    T(load)(score_2 + j * (16 * LANES + 16) + i), T(splat)(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq) {
+                    /* sum_2[d][i] += sum over j of key * score_2 */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(key, 144, 64, j1 - j0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 1, 0)
+                        T(dot10)(round_up(i1 - i0, LANES), j1 - j0, key, score_2, sum_2, sum_2_compensation);
+#else
+                        T(dot11)(round_up(i1 - i0, 4), j1 - j0, key, score_2, sum_2, sum_2_compensation);
+#endif
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(mask) in_region[16] = {0};
+                            if (T(finite)(key + j * 1, 144, 64, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                                in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) +
+                                    query_start), T(mask));
+                            }
+                            T(add_seen)(64, sum_2, (16 * LANES + 16), key + j * 1, 144, score_2 + j * (16 * LANES + 16),
+                                in_region, i1 - i0);
+                        }
+                    } else
+#if OF(1, 1, 0)
+                        T(dot11)(round_up(i1 - i0, LANES), j1 - j0, key, score_2, sum_2, sum_2_compensation);
+#else
+                        T(dot12)(round_up(i1 - i0, 4), j1 - j0, key, score_2, sum_2, sum_2_compensation);
+#endif
+                }
+                if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
+                    if (dq2_array) {
+                        /* score = select(j <= (i + query_start), score, 0.0f) */
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            const T(ints) t_23 = (i0 + i + T(lane)) + query_start;
+                            for (int64_t j = 0; j < j1 - j0; j++) {
+                                T(store)(score + j * (16 * LANES + 16) + i, T(pick)(__builtin_convertvector((j0 + j) <=
+                                    t_23, T(mask)), T(load)(score + j * (16 * LANES + 16) + i), T(splat)(0.0f)));
+                            }
+                        }
+                    }
+                }
+                if (dq2_array) {
+                    /* sum_3[d][i] += sum over j of key_2 * score */
+                    if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(key_2, 144, 64, j1 - j0),
+                        0)) { /* infinity and NaN affect only queries that see them */
+#if OF(1, 1, 0)
+                        T(dot10)(round_up(i1 - i0, LANES), j1 - j0, key_2, score, sum_3, sum_3_compensation);
+#else
+                        T(dot11)(round_up(i1 - i0, 4), j1 - j0, key_2, score, sum_3, sum_3_compensation);
+#endif
+                        for (int64_t j = 0; j < j1 - j0; j++) {
+                            T(mask) in_region[16] = {0};
+                            if (T(finite)(key_2 + j * 1, 144, 64, 1)) continue;
+                            for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                                in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) +
+                                    query_start), T(mask));
+                            }
+                            T(add_seen)(64, sum_3, (16 * LANES + 16), key_2 + j * 1, 144, score + j * (16 * LANES + 16),
+                                in_region, i1 - i0);
+                        }
+                    } else
+#if OF(1, 1, 0)
+                        T(dot11)(round_up(i1 - i0, LANES), j1 - j0, key_2, score, sum_3, sum_3_compensation);
+#else
+                        T(dot12)(round_up(i1 - i0, 4), j1 - j0, key_2, score, sum_3, sum_3_compensation);
+#endif
+                }
+            }
+            if (dq || dq2_array) {
+                /* query_4 = sum_3 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
+                   query_5 = sum_2 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) t_24 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + i) * (float)(((d % 2) ==
+                            0) ? (-1.0) : 1.0);
+                        T(store)(query_4 + d * (16 * LANES + 16) + i, T(load)(sum_3 + d * (16 * LANES + 16) + i) *
+                            t_24);
+                        T(store)(query_5 + d * (16 * LANES + 16) + i, T(load)(sum_2 + d * (16 * LANES + 16) + i) *
+                            t_24);
+                    }
+                }
+                /* sum_2 = (sum_2 * query_cos) + query_5; sum_3 = (sum_3 * query_cos) + query_4 */
+                for (int64_t d = 0; d < 64; d++) {
+                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                        const T(vec) query_cos_25 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + i);
+                        T(store)(sum_2 + d * (16 * LANES + 16) + i, (T(load)(sum_2 + d * (16 * LANES + 16) + i) *
+                            query_cos_25) + T(load)(query_5 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) +
+                            i));
+                        T(store)(sum_3 + d * (16 * LANES + 16) + i, (T(load)(sum_3 + d * (16 * LANES + 16) + i) *
+                            query_cos_25) + T(load)(query_4 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) +
+                            i));
+                    }
+                }
+            }
+            if (partial_0) {
+                /* unit_sum += dout_tile * select(row_sum == 0.0f, 0.0f, neg(sum) * (1.0f / row_sum)) */
+                for (int64_t one = 0; one < 1; one++) {
+                    for (int64_t e = 0; e < 128; e++) {
+                        T(vec) lane_sums = T(splat)(0);
+                        for (int64_t i = 0; i < i1 - i0; i += LANES) {
+                            const T(vec) row_sum_26 = T(load)(row_sum + i);
+                            const T(mask) t_27 = row_sum_26 == 0.0f;
+                            const T(vec) t_28 = 1.0f / row_sum_26;
+                            const T(vec) term = T(load)(dout_tile + e * (16 * LANES + 16) + i) * T(pick)(t_27,
+                                T(splat)(0.0f), (-T(load)(sum + e * (16 * LANES + 16) + i)) * t_28);
+                            lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1
+                                - i0, T(mask)), term, T(splat)(0));
+                        }
+                        const float total = T(lane_sum)(lane_sums);
+                        const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
+                        unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
+                        unit_sum[one] = sum_then;
+                    }
+                }
+            }
+            if (dq) {
+                /* dq = sum_2, transposed back */
+                T(transpose_out)(sum_2, (16 * LANES + 16), 64, i1 - i0, dq + b * dq_batch + i0 * dq_row, dq_row, 64);
+            }
+            if (dq2_array) {
+                /* dq2_array = sum_3, transposed back */
+                T(transpose_out)(sum_3, (16 * LANES + 16), 64, i1 - i0,
+                    dq2_array + b * (kv_heads * members * n_q * 64) + i0 * 64, 64, 64);
+            }
+        }
+    }
+    if (partial_0) {
+        /* partial_0 = unit_sum */
+        for (int64_t one = 0; one < 1; one++)
+            partial_0[one] = unit_sum[one];
+    }
 }
 
 /* Computes task number `task`: one tile of keys of one head. `work` is this thread's workspace. */
-TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call, int64_t task, unsigned char *work)
+TARGET static void T(differential_dk_dv_dk2)(const struct call *call, int64_t task, unsigned char *work)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + (16 * LANES) - 1) / (16 * LANES), j0 = task % tiles * (16 * LANES),
+    const int64_t tiles = (n_k + (16 * LANES) - 1) / (16 * LANES), j0 = (tiles - 1 - task % tiles) * (16 * LANES),
         j1 = min(j0 + (16 * LANES), n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
@@ -1868,18 +2526,57 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
         * members * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
     const int64_t dout_head = call->array[ARRAY_dout].strides.head;
+    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (b * call->p.heads + g * members) *
+        call->p.n_q;
+    const int64_t row_0_head = call->p.n_q;
     const float *const row_1 = (const float *)call->array[ARRAY_row_1].at + (b * call->p.heads + g * members) *
         call->p.n_q;
     const int64_t row_1_head = call->p.n_q;
-    const float *const row_2 = (const float *)call->array[ARRAY_row_2].at + (b * call->p.heads + g * members) *
+    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (b * call->p.heads + g * members) *
         call->p.n_q;
-    const int64_t row_2_head = call->p.n_q;
+    const int64_t saved_0_head = call->p.n_q;
     const float *const saved_1 = (const float *)call->array[ARRAY_saved_1].at + (b * call->p.heads + g * members) *
         call->p.n_q;
     const int64_t saved_1_head = call->p.n_q;
-    const float *const saved_2 = (const float *)call->array[ARRAY_saved_2].at + (b * call->p.heads + g * members) *
-        call->p.n_q;
-    const int64_t saved_2_head = call->p.n_q;
+    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_sin = (float *)(void *)(work + (2048 * LANES + 2048)); /* [t: 32,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const key_cos = (float *)(void *)(work + (4096 * LANES + 4096)); /* [t: 32, i: OF(144, 144, 288)] */
+    float *const key_sin = (float *)(void *)(work + OF(88064, 55296, 57344)); /* [t: 32, i: OF(144, 144, 288)] */
+    float *const key = (float *)(void *)(work + OF(106496, 73728, 94208)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const key_2 = (float *)(void *)(work + OF(143360, 110592, 167936)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const query = (float *)(void *)(work + OF(180224, 147456, 241664)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score = (float *)(void *)(work + OF(249856, 184320, 262144)); /* [i: OF(144, 144, 288),
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_2 = (float *)(void *)(work + OF(406528, 267264, 354304)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_2 = (float *)(void *)(work + OF(476160, 304128, 374784)); /* [i: OF(144, 144, 288),
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_3 = (float *)(void *)(work + OF(632832, 387072, 466944)); /* [i: OF(144, 144, 288),
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum = (float *)(void *)(work + OF(789504, 470016, 559104)); /* [e: 128,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_compensation = (float *)(void *)(work + OF(928768, 543744, 600064)); /* [e: 128,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const score_4 = (float *)(void *)(work + OF(1068032, 617472, 641024)); /* [i: OF(144, 144, 288),
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_2 = (float *)(void *)(work + OF(1224704, 700416, 733184)); /* [e: 128,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_2_compensation = (float *)(void *)(work + OF(1363968, 774144, 774144)); /* [e: 128,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_3 = (float *)(void *)(work + OF(1503232, 847872, 815104)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_3_compensation = (float *)(void *)(work + OF(1572864, 884736, 835584)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_4 = (float *)(void *)(work + OF(1642496, 921600, 856064)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const sum_4_compensation = (float *)(void *)(work + OF(1712128, 958464, 876544)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_3 = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
+    float *const query_4 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [d: 64,
+        j: (16 * LANES) of (16 * LANES + 16)] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
     const int64_t dk_row = call->array[ARRAY_dk].strides.row;
@@ -1888,75 +2585,21 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
     const int64_t dv_row = call->array[ARRAY_dv].strides.row;
     float *const dk2_array = call->array[ARRAY_dk2_array].at ? (float *)call->array[ARRAY_dk2_array].at + (b * kv_heads
         + g) * n_k * 64 : NULL;
-    float *const sum_0 = call->array[ARRAY_sum_0].at ? (float *)call->array[ARRAY_sum_0].at + (b * call->p.heads + g *
-        members) * call->p.n_q * 64 : NULL;
-    const int64_t sum_0_head = call->p.n_q * 64;
-    float *const sum_1 = call->array[ARRAY_sum_1].at ? (float *)call->array[ARRAY_sum_1].at + (b * call->p.heads + g *
-        members) * call->p.n_q * 64 : NULL;
-    const int64_t sum_1_head = call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_sin = (float *)(void *)(work + (2048 * LANES + 2048)); /* [t: 32,
+    float *const k2_tile = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
+    float *const k_tile = (float *)(void *)(work + OF(249856, 73728, 40960)); /* [d: 64,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const key_cos = (float *)(void *)(work + (4096 * LANES + 4096)); /* [t: 32, i: 144] */
-    float *const key_sin = (float *)(void *)(work + (4096 * LANES + 22528)); /* [t: 32, i: 144] */
-    float *const key = (float *)(void *)(work + (4096 * LANES + 40960)); /* [d: 64, i: 144] */
-    float *const key_2 = (float *)(void *)(work + (4096 * LANES + 77824)); /* [d: 64, i: 144] */
-    float *const query_2 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [d: 64,
+    float *const q_tile = (float *)(void *)(work + OF(249856, 184320, 262144)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const q2_tile = (float *)(void *)(work + OF(286720, 221184, 374784)); /* [d: 64, i: OF(144, 144, 288)] */
+    float *const dout_tile = (float *)(void *)(work + OF(1068032, 617472, 897024)); /* [e: 128, i: OF(144, 144, 288)] */
+    float *const v_tile = (float *)(void *)(work + OF(1781760, 995328, 1044480)); /* [e: 128,
         j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_3 = (float *)(void *)(work + OF(208896, 147456, 131072)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const score = (float *)(void *)(work + OF(278528, 184320, 151552)); /* [i: 144,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_4 = (float *)(void *)(work + OF(435200, 267264, 197632)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const score_2 = (float *)(void *)(work + OF(504832, 304128, 218112)); /* [i: 144,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const score_3 = (float *)(void *)(work + OF(661504, 387072, 264192)); /* [i: 144,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_2 = (float *)(void *)(work + OF(818176, 470016, 310272)); /* [e: 128,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_2_compensation = (float *)(void *)(work + OF(957440, 543744, 351232)); /* [e: 128,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const score_4 = (float *)(void *)(work + OF(1096704, 617472, 392192)); /* [i: 144,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_3 = (float *)(void *)(work + OF(1253376, 700416, 438272)); /* [e: 128,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_3_compensation = (float *)(void *)(work + OF(1392640, 774144, 479232)); /* [e: 128,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_turned = (float *)(void *)(work + OF(1531904, 847872, 520192)); /* [j: (16 * LANES), d: 64] */
-    float *const sum_4 = (float *)(void *)(work + OF(1597440, 880640, 536576)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_4_compensation = (float *)(void *)(work + OF(1667072, 917504, 557056)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_2_turned = (float *)(void *)(work + OF(1736704, 954368, 577536)); /* [j: (16 * LANES), d: 64] */
-    float *const sum_5 = (float *)(void *)(work + OF(1802240, 987136, 593920)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const sum_5_compensation = (float *)(void *)(work + OF(1871872, 1024000, 614400)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_5 = (float *)(void *)(work + (4096 * LANES + 4096)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const query_6 = (float *)(void *)(work + (8192 * LANES + 8192)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const k_tile = (float *)(void *)(work + OF(278528, 110592, 61440)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const k2_tile = (float *)(void *)(work + OF(348160, 184320, 81920)); /* [d: 64,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    float *const q_tile = (float *)(void *)(work + OF(278528, 184320, 151552)); /* [d: 64, i: 144] */
-    float *const q2_tile = (float *)(void *)(work + OF(315392, 221184, 218112)); /* [d: 64, i: 144] */
-    float *const dout_tile = (float *)(void *)(work + OF(1096704, 617472, 634880)); /* [e: 128, i: 144] */
-    float *const v_tile = (float *)(void *)(work + OF(1941504, 1060864, 708608)); /* [e: 128,
-        j: (16 * LANES) of (16 * LANES + 16)] */
-    if (dk || dv || sum_0) {
-        /* k_tile = k, with zeros beyond the last row */
-        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, (16 * LANES + 16), 64);
-    }
-    if (dv || dk2_array || sum_1) {
+    int64_t results = j1 - j0; /* rows of dk to prefetch during the first product */
+    if (dv || dk2_array) {
         if (k2_array_stride_3 == 1) {
             /* k2_tile = k2_array, with zeros beyond the last row */
             T(transpose_padded)(k2_array + j0 * k2_array_row, k2_array_row, j1 - j0, 64, k2_tile, (16 * LANES + 16),
-                64);
+                LANES);
         } else {
             /* k2_tile = k2_array, with zeros beyond the last row */
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
@@ -1965,25 +2608,13 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
                         k2_array_stride_3] : 0;
         }
     }
-    if (dk || dk2_array || sum_0 || sum_1) {
-        /* v_tile = v, with zeros beyond the last row */
-        T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 128, v_tile, (16 * LANES + 16), 64);
+    if (dk || dv) {
+        /* k_tile = k, with zeros beyond the last row */
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, (16 * LANES + 16), LANES);
     }
-    if (j0 <= 0) {
-        for (int64_t m = 0; m < members; m++) {
-            for (int64_t i0 = 0, i_end = n_q; i0 < i_end; i0 += 144) {
-                const int64_t i1 = min(i0 + 144, i_end);
-                if (sum_0 || sum_1) {
-                    /* sum_0 = 0.0f; sum_1 = 0.0f */
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        for (int64_t d = 0; d < 64; d += LANES) {
-                            T(store)(sum_0 + m * sum_0_head + (i0 + i) * 64 + d, T(splat)(0.0f));
-                            T(store)(sum_1 + m * sum_1_head + (i0 + i) * 64 + d, T(splat)(0.0f));
-                        }
-                    }
-                }
-            }
-        }
+    if (dk || dk2_array) {
+        /* v_tile = v, with zeros beyond the last row */
+        T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 128, v_tile, (16 * LANES + 16), LANES);
     }
     /* query_cos = cos(j * rope_theta); query_sin = sin(j * rope_theta) */
     for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1995,149 +2626,128 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
             T(store)(query_sin + t * (16 * LANES + 16) + j, T(sin)(&angle2));
         }
     }
-    /* query = (k_tile * query_cos) + ((k_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f));
-       query_2 = (k2_tile * query_cos) + ((k ... */
+    if (dv) {
+        /* sum = 0.0f; sum_compensation = 0.0f; sum_2 = 0.0f; sum_2_compensation = 0.0f */
+        for (int64_t e = 0; e < 128; e++) {
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                T(store)(sum + e * (16 * LANES + 16) + j, T(splat)(0.0f));
+                T(store)(sum_compensation + e * (16 * LANES + 16) + j, T(splat)(0.0f));
+                T(store)(sum_2 + e * (16 * LANES + 16) + j, T(splat)(0.0f));
+                T(store)(sum_2_compensation + e * (16 * LANES + 16) + j, T(splat)(0.0f));
+            }
+        }
+    }
+    /* query = ((k2_tile * query_cos) + ((k2_tile * query_sin) * select((d % 2) == 0, -1.0f, 1.0f))) * 0.18033688f;
+       query_2 = ((k_tile  ... */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             const T(vec) query_cos_3 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j);
             const T(vec) query_sin_4 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j);
             const double t_5 = ((d % 2) == 0) ? (-1.0) : 1.0;
-            const T(vec) query_new6 = (T(load)(k_tile + d * (16 * LANES + 16) + j) * query_cos_3) + ((T(load)(k_tile +
-                (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) * (float)t_5);
-            T(store)(query + d * (16 * LANES + 16) + j, query_new6);
-            const T(vec) query_2_new7 = (T(load)(k2_tile + d * (16 * LANES + 16) + j) * query_cos_3) + ((T(load)(k2_tile
-                + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) * (float)t_5);
-            T(store)(query_2 + d * (16 * LANES + 16) + j, query_2_new7);
-            T(store)(query_3 + d * (16 * LANES + 16) + j, query_2_new7 * 0.18033688f);
-            T(store)(query_4 + d * (16 * LANES + 16) + j, query_new6 * 0.18033688f);
-        }
-    }
-    if (dv) {
-        /* sum_2 = 0.0f; sum_2_compensation = 0.0f; sum_3 = 0.0f; sum_3_compensation = 0.0f */
-        for (int64_t e = 0; e < 128; e++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(sum_2 + e * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_2_compensation + e * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_3 + e * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_3_compensation + e * (16 * LANES + 16) + j, T(splat)(0.0f));
-            }
-        }
-    }
-    if (sum_0) {
-        /* query_turned = query, with zeros beyond the last row */
-        T(transpose)(query, (16 * LANES + 16), 64, j1 - j0, query_turned, 64, 64);
-    }
-    if (sum_1) {
-        /* query_2_turned = query_2, with zeros beyond the last row */
-        T(transpose)(query_2, (16 * LANES + 16), 64, j1 - j0, query_2_turned, 64, 64);
-    }
-    if (dk || dk2_array) {
-        /* sum_4 = 0.0f; sum_4_compensation = 0.0f; sum_5 = 0.0f; sum_5_compensation = 0.0f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(sum_4 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_4_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_5 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-                T(store)(sum_5_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
-            }
+            T(store)(query + d * (16 * LANES + 16) + j, ((T(load)(k2_tile + d * (16 * LANES + 16) + j) * query_cos_3) +
+                ((T(load)(k2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
+            T(store)(query_2 + d * (16 * LANES + 16) + j, ((T(load)(k_tile + d * (16 * LANES + 16) + j) * query_cos_3) +
+                ((T(load)(k_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j) * query_sin_4) *
+                (float)t_5)) * 0.18033688f);
+            T(store)(sum_3 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_3_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_4 + d * (16 * LANES + 16) + j, T(splat)(0.0f));
+            T(store)(sum_4_compensation + d * (16 * LANES + 16) + j, T(splat)(0.0f));
         }
     }
     for (int64_t m = 0; m < members; m++) {
-        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += 144) {
-            const int64_t i1 = min(i0 + 144, i_end);
-            if (dk || dv || sum_0) {
+        for (int64_t i0 = max(0, j0 - query_start), i_end = n_q; i0 < i_end; i0 += OF(144, 144, 288)) {
+            const int64_t i1 = min(i0 + OF(144, 144, 288), i_end);
+            if (dk || dv) {
                 /* q_tile = q, with zeros beyond the last row */
-                T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, 144, 64);
+                T(transpose_padded)(q + m * q_head + i0 * q_row, q_row, i1 - i0, 64, q_tile, OF(144, 144, 288), 64);
             }
-            if (dv || dk2_array || sum_1) {
+            if (dv || dk2_array) {
                 if (q2_array_stride_3 == 1) {
                     /* q2_tile = q2_array, with zeros beyond the last row */
                     T(transpose_padded)(q2_array + m * q2_array_head + i0 * q2_array_row, q2_array_row, i1 - i0, 64,
-                        q2_tile, 144, 64);
+                        q2_tile, OF(144, 144, 288), 64);
                 } else {
                     /* q2_tile = q2_array, with zeros beyond the last row */
                     for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
                         for (int64_t d = 0; d < 64; d++)
-                            q2_tile[d * 144 + i] = i < i1 - i0 ? q2_array[m * q2_array_head + (i0 + i) * q2_array_row +
-                                d * q2_array_stride_3] : 0;
+                            q2_tile[d * OF(144, 144, 288) + i] = i < i1 - i0 ? q2_array[m * q2_array_head + (i0 + i) *
+                                q2_array_row + d * q2_array_stride_3] : 0;
                 }
                 /* dout_tile = dout, with zeros beyond the last row */
-                T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 128, dout_tile, 144, 64);
+                T(transpose_padded)(dout + m * dout_head + i0 * dout_row, dout_row, i1 - i0, 128, dout_tile, OF(144,
+                    144, 288), 64);
             }
             /* key_cos = cos((i + query_start) * rope_theta); key_sin = sin((i + query_start) * rope_theta) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                const T(ints) t_8 = (i0 + i + T(lane)) + query_start;
+                const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
                 for (int64_t t = 0; t < 32; t++) {
-                    const T(wide) angle9 = __builtin_convertvector(t_8, T(wide)) * rope_theta[t];
-                    T(store)(key_cos + t * 144 + i, T(cos)(&angle9));
-                    const T(wide) angle10 = __builtin_convertvector(t_8, T(wide)) * rope_theta[t];
-                    T(store)(key_sin + t * 144 + i, T(sin)(&angle10));
+                    const T(wide) angle7 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                    T(store)(key_cos + t * OF(144, 144, 288) + i, T(cos)(&angle7));
+                    const T(wide) angle8 = __builtin_convertvector(t_6, T(wide)) * rope_theta[t];
+                    T(store)(key_sin + t * OF(144, 144, 288) + i, T(sin)(&angle8));
                 }
             }
             /* key = (q_tile * key_cos) + ((q_tile * key_sin) * select((d % 2) == 0, -1.0f, 1.0f));
                key_2 = (q2_tile * key_cos) + ((q2_tile * k ... */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(vec) key_cos_11 = T(load)(key_cos + (d / 2) * 144 + i);
-                    const T(vec) key_sin_12 = T(load)(key_sin + (d / 2) * 144 + i);
-                    const double t_13 = ((d % 2) == 0) ? (-1.0) : 1.0;
-                    T(store)(key + d * 144 + i, (T(load)(q_tile + d * 144 + i) * key_cos_11) + ((T(load)(q_tile + (((d %
-                        2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * key_sin_12) * (float)t_13));
-                    T(store)(key_2 + d * 144 + i, (T(load)(q2_tile + d * 144 + i) * key_cos_11) + ((T(load)(q2_tile +
-                        (((d % 2) == 0) ? (d + 1) : (d - 1)) * 144 + i) * key_sin_12) * (float)t_13));
+                    const T(vec) key_cos_9 = T(load)(key_cos + (d / 2) * OF(144, 144, 288) + i);
+                    const T(vec) key_sin_10 = T(load)(key_sin + (d / 2) * OF(144, 144, 288) + i);
+                    const double t_11 = ((d % 2) == 0) ? (-1.0) : 1.0;
+                    T(store)(key + d * OF(144, 144, 288) + i, (T(load)(q_tile + d * OF(144, 144,
+                        288) + i) * key_cos_9) + ((T(load)(q_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                        288) + i) * key_sin_10) * (float)t_11));
+                    T(store)(key_2 + d * OF(144, 144, 288) + i, (T(load)(q2_tile + d * OF(144, 144,
+                        288) + i) * key_cos_9) + ((T(load)(q2_tile + (((d % 2) == 0) ? (d + 1) : (d - 1)) * OF(144, 144,
+                        288) + i) * key_sin_10) * (float)t_11));
                 }
             }
-            if (dv || dk2_array || sum_1) {
-                /* score[i][j] = sum over d of key_2 * query_3 */
-#if OF(1, 1, 0)
-                T(dot8)(round_up(j1 - j0, LANES), i1 - i0, key_2, query_3, score);
-#else
-                T(dot13)(round_up(j1 - j0, 4), i1 - i0, key_2, query_3, score);
-#endif
+            if (dv || dk2_array) {
+                /* score[i][j] = sum over d of key_2 * query */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key_2, query, score);
             }
-            if (dk || dv || sum_0) {
-                /* score_2[i][j] = sum over d of key * query_4 */
-#if OF(1, 1, 0)
-                T(dot8)(round_up(j1 - j0, LANES), i1 - i0, key, query_4, score_2);
-#else
-                T(dot13)(round_up(j1 - j0, 4), i1 - i0, key, query_4, score_2);
-#endif
+            if (dk || dv) {
+                /* score_2[i][j] = sum over d of key * query_2 */
+                T(dot6)(round_up(j1 - j0, LANES), i1 - i0, key, query_2, score_2);
             }
-            if (dv || dk2_array || sum_1) {
+            if (dv || dk2_array) {
                 /* dout_tile = dout_tile * neg(lam) */
-                const float t_14 = -(lam_array[m * lam_array_stride_0]);
+                const float t_12 = -(lam_array[m * lam_array_stride_0]);
                 for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(48, 16, 8)) {
                     for (int64_t e = 0; e < 128; e++) {
                         UNROLL for (int64_t vector = 0, i = i_first; vector < OF(3, 2, 2); vector++, i += LANES) {
-                            T(store)(dout_tile + e * 144 + i, T(load)(dout_tile + e * 144 + i) * t_14);
+                            T(store)(dout_tile + e * OF(144, 144, 288) + i, T(load)(dout_tile + e * OF(144, 144,
+                                288) + i) * t_12);
                         }
                     }
                 }
             }
-            if (dk2_array || sum_1) {
+            if (dk2_array) {
                 /* score_3[i][j] = sum over e of dout_tile * v_tile */
 #if OF(1, 1, 0)
-                T(dot13)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, v_tile, score_3);
+                T(dot12)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, v_tile, score_3);
 #else
-                T(dot14)(round_up(j1 - j0, 4), i1 - i0, dout_tile, v_tile, score_3);
+                T(dot13)(round_up(j1 - j0, 4), i1 - i0, dout_tile, v_tile, score_3);
 #endif
             }
-            if (dv || dk2_array || sum_1) {
-                /* score = exp2(score - saved_1) */
+            if (dv || dk2_array) {
+                /* score = exp2(score - saved_0) */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(store)(score + i * (16 * LANES + 16) + j, T(exp2)(T(load)(score + i * (16 * LANES + 16) + j) -
-                            (saved_1[m * saved_1_head + (i0 + i)])));
+                            (saved_0[m * saved_0_head + (i0 + i)])));
                     }
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dv || dk2_array || sum_1) {
+                if (dv || dk2_array) {
                     /* score = select(j <= (i + query_start), score, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_15 = j0 + j + T(lane);
+                        const T(ints) t_13 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_15 <= ((i0 +
+                            T(store)(score + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_13 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
@@ -2145,57 +2755,58 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
                 }
             }
             if (dv) {
-                /* sum_2[e][j] += sum over i of dout_tile * score */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(dout_tile, 144, 128, i1 - i0),
-                    0)) { /* infinity and NaN affect only queries that see them */
+                /* sum[e][j] += sum over i of dout_tile * score */
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(dout_tile, OF(144, 144, 288), 128,
+                    i1 - i0), 0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 1, 0)
-                    T(dot14)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum_2, sum_2_compensation);
+                    T(dot13)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum, sum_compensation);
 #else
-                    T(dot15)(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum_2, sum_2_compensation);
+                    T(dot14)(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
 #endif
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
-                        if (T(finite)(dout_tile + i * 1, 144, 128, 1)) continue;
-                        const int64_t t_16 = (i0 + i) + query_start;
+                        if (T(finite)(dout_tile + i * 1, OF(144, 144, 288), 128, 1)) continue;
+                        const int64_t t_14 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_16, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_14, T(mask));
                         }
-                        T(add_seen)(128, sum_2, (16 * LANES + 16), dout_tile + i * 1, 144,
+                        T(add_seen)(128, sum, (16 * LANES + 16), dout_tile + i * 1, OF(144, 144, 288),
                             score + i * (16 * LANES + 16), in_region, j1 - j0);
                     }
                 } else
 #if OF(1, 1, 0)
-                    T(dot15)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum_2, sum_2_compensation);
+                    T(dot14)(round_up(j1 - j0, LANES), i1 - i0, dout_tile, score, sum, sum_compensation);
 #else
-                    T(dot16)(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum_2, sum_2_compensation);
+                    T(dot15)(round_up(j1 - j0, 4), i1 - i0, dout_tile, score, sum, sum_compensation);
 #endif
             }
-            if (dk || sum_0) {
+            if (dk) {
                 /* score_4[i][j] = sum over e of dout * v_tile */
 #if OF(1, 1, 0)
-                T(dot16)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                    score_4);
+                T(dot15)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
+                    score_4, dk + j0 * dk_row, dk_row, results);
 #else
-                T(dot17)(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile,
-                    score_4);
+                T(dot16)(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, v_tile, score_4,
+                    dk + j0 * dk_row, dk_row, results);
 #endif
+                results = 0;
             }
-            /* score_3 = (score_3 + row_1) * (score * 0.125f); score_2 = exp2(score_2 - saved_2) */
+            /* score_3 = (score_3 + row_0) * (score * 0.125f); score_2 = exp2(score_2 - saved_1) */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t i = 0; i < i1 - i0; i++) {
                     T(store)(score_3 + i * (16 * LANES + 16) + j, (T(load)(score_3 + i * (16 * LANES + 16) + j) +
-                        (row_1[m * row_1_head + (i0 + i)])) * (T(load)(score + i * (16 * LANES + 16) + j) * 0.125f));
+                        (row_0[m * row_0_head + (i0 + i)])) * (T(load)(score + i * (16 * LANES + 16) + j) * 0.125f));
                     T(store)(score_2 + i * (16 * LANES + 16) + j, T(exp2)(T(load)(score_2 + i * (16 * LANES + 16) + j) -
-                        (saved_2[m * saved_2_head + (i0 + i)])));
+                        (saved_1[m * saved_1_head + (i0 + i)])));
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk || dv || sum_0) {
+                if (dk || dv) {
                     /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_17 = j0 + j + T(lane);
+                        const T(ints) t_15 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_2 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_17 <= ((i0 +
+                            T(store)(score_2 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_15 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_2 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
@@ -2203,359 +2814,171 @@ TARGET static void T(differential_dk_dv_dk2_sum_0_sum_1)(const struct call *call
                 }
             }
             if (dv) {
-                /* sum_3[e][j] += sum over i of dout * score_2 */
+                /* sum_2[e][j] += sum over i of dout * score_2 */
                 if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(dout + m * dout_head + i0 * dout_row,
                     dout_row, i1 - i0, 128), 0)) { /* infinity and NaN affect only queries that see them */
-                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
-                        sum_3, sum_3_compensation);
+#if OF(1, 1, 0)
+                    T(dot16)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
+                        sum_2, sum_2_compensation);
+#else
+                    T(dot17)(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
+                        sum_2, sum_2_compensation);
+#endif
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
                         if (T(finite)(dout + m * dout_head + i0 * dout_row + i * dout_row, 1, 128, 1)) continue;
-                        const int64_t t_18 = (i0 + i) + query_start;
+                        const int64_t t_16 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_18, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_16, T(mask));
                         }
-                        T(add_seen)(128, sum_3, (16 * LANES + 16), dout + m * dout_head + i0 * dout_row + i * dout_row,
+                        T(add_seen)(128, sum_2, (16 * LANES + 16), dout + m * dout_head + i0 * dout_row + i * dout_row,
                             1, score_2 + i * (16 * LANES + 16), in_region, j1 - j0);
                     }
                 } else
-                    T(dot12)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
-                        sum_3, sum_3_compensation);
+#if OF(1, 1, 0)
+                    T(dot17)(round_up(j1 - j0, LANES), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
+                        sum_2, sum_2_compensation);
+#else
+                    T(dot18)(round_up(j1 - j0, 4), i1 - i0, dout + m * dout_head + i0 * dout_row, dout_row, score_2,
+                        sum_2, sum_2_compensation);
+#endif
             }
-            if (dk || sum_0) {
-                /* score_4 = (score_4 + row_2) * (score_2 * 0.125f) */
+            if (dk) {
+                /* score_4 = (score_4 + row_1) * (score_2 * 0.125f) */
                 for (int64_t j_first = 0; j_first < j1 - j0; j_first += OF(64, 16, 8)) {
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         UNROLL for (int64_t vector = 0, j = j_first; vector < OF(4, 2, 2); vector++, j += LANES) {
                             T(store)(score_4 + i * (16 * LANES + 16) + j, (T(load)(score_4 + i * (16 * LANES + 16) + j)
-                                + (row_2[m * row_2_head + (i0 + i)])) * (T(load)(score_2 + i * (16 * LANES + 16) + j) *
+                                + (row_1[m * row_1_head + (i0 + i)])) * (T(load)(score_2 + i * (16 * LANES + 16) + j) *
                                 0.125f));
                         }
                     }
                 }
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk || sum_0) {
+                if (dk) {
                     /* score_4 = select(j <= (i + query_start), score_4, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_19 = j0 + j + T(lane);
+                        const T(ints) t_17 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_4 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_19 <= ((i0 +
+                            T(store)(score_4 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_17 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_4 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
                     }
                 }
             }
-            if (sum_0) {
-                /* sum_0[i][d] += sum over j of score_4 * query_turned */
-                await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(query_turned, 64, j1 - j0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-#if OF(1, 1, 0)
-                    T(dot17)(i1 - i0, j1 - j0, score_4, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-#else
-                    T(dot18)(i1 - i0, j1 - j0, score_4, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-#endif
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        T(mask) in_region[16] = {0};
-                        const int64_t t_20 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_20, T(mask));
-                        }
-                        T(add_seen_lanes)(64, sum_0 + m * sum_0_head + i0 * 64 + i * 64,
-                            score_4 + i * (16 * LANES + 16), query_turned, 64, j1 - j0, in_region);
-                    }
-                } else
-#if OF(1, 1, 0)
-                    T(dot18)(i1 - i0, j1 - j0, score_4, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-#else
-                    T(dot19)(i1 - i0, j1 - j0, score_4, query_turned, sum_0 + m * sum_0_head + i0 * 64);
-#endif
-            }
             if (dk) {
-                /* sum_4[d][j] += sum over i of key * score_4 */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(key, 144, 64, i1 - i0),
+                /* sum_3[d][j] += sum over i of key * score_4 */
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(key, OF(144, 144, 288), 64, i1 - i0),
                     0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 1, 0)
-                    T(dot19)(round_up(j1 - j0, LANES), i1 - i0, key, score_4, sum_4, sum_4_compensation);
+                    T(dot10)(round_up(j1 - j0, LANES), i1 - i0, key, score_4, sum_3, sum_3_compensation);
 #else
-                    T(dot20)(round_up(j1 - j0, 4), i1 - i0, key, score_4, sum_4, sum_4_compensation);
+                    T(dot19)(round_up(j1 - j0, 4), i1 - i0, key, score_4, sum_3, sum_3_compensation);
 #endif
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
-                        if (T(finite)(key + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_21 = (i0 + i) + query_start;
+                        if (T(finite)(key + i * 1, OF(144, 144, 288), 64, 1)) continue;
+                        const int64_t t_18 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_21, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_18, T(mask));
                         }
-                        T(add_seen)(64, sum_4, (16 * LANES + 16), key + i * 1, 144, score_4 + i * (16 * LANES + 16),
-                            in_region, j1 - j0);
+                        T(add_seen)(64, sum_3, (16 * LANES + 16), key + i * 1, OF(144, 144, 288),
+                            score_4 + i * (16 * LANES + 16), in_region, j1 - j0);
                     }
                 } else
 #if OF(1, 1, 0)
-                    T(dot20)(round_up(j1 - j0, LANES), i1 - i0, key, score_4, sum_4, sum_4_compensation);
+                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, key, score_4, sum_3, sum_3_compensation);
 #else
-                    T(dot21)(round_up(j1 - j0, 4), i1 - i0, key, score_4, sum_4, sum_4_compensation);
+                    T(dot20)(round_up(j1 - j0, 4), i1 - i0, key, score_4, sum_3, sum_3_compensation);
 #endif
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-                if (dk2_array || sum_1) {
+                if (dk2_array) {
                     /* score_3 = select(j <= (i + query_start), score_3, 0.0f) */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        const T(ints) t_22 = j0 + j + T(lane);
+                        const T(ints) t_19 = j0 + j + T(lane);
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(store)(score_3 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_22 <= ((i0 +
+                            T(store)(score_3 + i * (16 * LANES + 16) + j, T(pick)(__builtin_convertvector(t_19 <= ((i0 +
                                 i) + query_start), T(mask)), T(load)(score_3 + i * (16 * LANES + 16) + j),
                                 T(splat)(0.0f)));
                         }
                     }
                 }
             }
-            if (sum_1) {
-                /* sum_1[i][d] += sum over j of score_3 * query_2_turned */
-                await_turn(call, task, m * n_q + i1);
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(query_2_turned, 64, j1 - j0, 64),
-                    0)) { /* infinity and NaN affect only queries that see them */
-#if OF(1, 1, 0)
-                    T(dot17)(i1 - i0, j1 - j0, score_3, query_2_turned, sum_1 + m * sum_1_head + i0 * 64);
-#else
-                    T(dot18)(i1 - i0, j1 - j0, score_3, query_2_turned, sum_1 + m * sum_1_head + i0 * 64);
-#endif
-                    for (int64_t i = 0; i < i1 - i0; i++) {
-                        T(mask) in_region[16] = {0};
-                        const int64_t t_23 = (i0 + i) + query_start;
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_23, T(mask));
-                        }
-                        T(add_seen_lanes)(64, sum_1 + m * sum_1_head + i0 * 64 + i * 64,
-                            score_3 + i * (16 * LANES + 16), query_2_turned, 64, j1 - j0, in_region);
-                    }
-                } else
-#if OF(1, 1, 0)
-                    T(dot18)(i1 - i0, j1 - j0, score_3, query_2_turned, sum_1 + m * sum_1_head + i0 * 64);
-#else
-                    T(dot19)(i1 - i0, j1 - j0, score_3, query_2_turned, sum_1 + m * sum_1_head + i0 * 64);
-#endif
-                pass_turn(call, task, m * n_q + i1);
-            }
             if (dk2_array) {
-                /* sum_5[d][j] += sum over i of key_2 * score_3 */
-                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(key_2, 144, 64, i1 - i0),
+                /* sum_4[d][j] += sum over i of key_2 * score_3 */
+                if (__builtin_expect((i0 < (j1 - query_start - 1)) && !T(finite)(key_2, OF(144, 144, 288), 64, i1 - i0),
                     0)) { /* infinity and NaN affect only queries that see them */
 #if OF(1, 1, 0)
-                    T(dot19)(round_up(j1 - j0, LANES), i1 - i0, key_2, score_3, sum_5, sum_5_compensation);
+                    T(dot10)(round_up(j1 - j0, LANES), i1 - i0, key_2, score_3, sum_4, sum_4_compensation);
 #else
-                    T(dot20)(round_up(j1 - j0, 4), i1 - i0, key_2, score_3, sum_5, sum_5_compensation);
+                    T(dot19)(round_up(j1 - j0, 4), i1 - i0, key_2, score_3, sum_4, sum_4_compensation);
 #endif
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         T(mask) in_region[16] = {0};
-                        if (T(finite)(key_2 + i * 1, 144, 64, 1)) continue;
-                        const int64_t t_24 = (i0 + i) + query_start;
+                        if (T(finite)(key_2 + i * 1, OF(144, 144, 288), 64, 1)) continue;
+                        const int64_t t_20 = (i0 + i) + query_start;
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_24, T(mask));
+                            in_region[j / LANES] = __builtin_convertvector((j0 + j + T(lane)) <= t_20, T(mask));
                         }
-                        T(add_seen)(64, sum_5, (16 * LANES + 16), key_2 + i * 1, 144, score_3 + i * (16 * LANES + 16),
-                            in_region, j1 - j0);
+                        T(add_seen)(64, sum_4, (16 * LANES + 16), key_2 + i * 1, OF(144, 144, 288),
+                            score_3 + i * (16 * LANES + 16), in_region, j1 - j0);
                     }
                 } else
 #if OF(1, 1, 0)
-                    T(dot20)(round_up(j1 - j0, LANES), i1 - i0, key_2, score_3, sum_5, sum_5_compensation);
+                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, key_2, score_3, sum_4, sum_4_compensation);
 #else
-                    T(dot21)(round_up(j1 - j0, 4), i1 - i0, key_2, score_3, sum_5, sum_5_compensation);
+                    T(dot20)(round_up(j1 - j0, 4), i1 - i0, key_2, score_3, sum_4, sum_4_compensation);
 #endif
             }
         }
     }
     if (dk || dk2_array) {
-        /* query_5 = sum_5 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
-           query_6 = sum_4 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
+        /* query_3 = sum_4 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
+           query_4 = sum_3 * (query_sin * select((d % 2) == 0, -1.0f, 1.0f)) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) t_25 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j) * (float)(((d % 2) == 0) ?
+                const T(vec) t_21 = T(load)(query_sin + (d / 2) * (16 * LANES + 16) + j) * (float)(((d % 2) == 0) ?
                     (-1.0) : 1.0);
-                T(store)(query_5 + d * (16 * LANES + 16) + j, T(load)(sum_5 + d * (16 * LANES + 16) + j) * t_25);
-                T(store)(query_6 + d * (16 * LANES + 16) + j, T(load)(sum_4 + d * (16 * LANES + 16) + j) * t_25);
+                T(store)(query_3 + d * (16 * LANES + 16) + j, T(load)(sum_4 + d * (16 * LANES + 16) + j) * t_21);
+                T(store)(query_4 + d * (16 * LANES + 16) + j, T(load)(sum_3 + d * (16 * LANES + 16) + j) * t_21);
             }
         }
     }
     if (dv) {
-        /* sum_2 = sum_2 + sum_3 */
+        /* sum = sum + sum_2 */
         for (int64_t e = 0; e < 128; e++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(sum_2 + e * (16 * LANES + 16) + j, T(load)(sum_2 + e * (16 * LANES + 16) + j) + T(load)(sum_3 +
-                    e * (16 * LANES + 16) + j));
+                T(store)(sum + e * (16 * LANES + 16) + j, T(load)(sum + e * (16 * LANES + 16) + j) + T(load)(sum_2 + e *
+                    (16 * LANES + 16) + j));
             }
         }
     }
     if (dk || dk2_array) {
-        /* sum_4 = (sum_4 * query_cos) + query_6; sum_5 = (sum_5 * query_cos) + query_5 */
+        /* sum_3 = (sum_3 * query_cos) + query_4; sum_4 = (sum_4 * query_cos) + query_3 */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) query_cos_26 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j);
-                T(store)(sum_4 + d * (16 * LANES + 16) + j, (T(load)(sum_4 + d * (16 * LANES + 16) + j) * query_cos_26)
-                    + T(load)(query_6 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
-                T(store)(sum_5 + d * (16 * LANES + 16) + j, (T(load)(sum_5 + d * (16 * LANES + 16) + j) * query_cos_26)
-                    + T(load)(query_5 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
+                const T(vec) query_cos_22 = T(load)(query_cos + (d / 2) * (16 * LANES + 16) + j);
+                T(store)(sum_3 + d * (16 * LANES + 16) + j, (T(load)(sum_3 + d * (16 * LANES + 16) + j) * query_cos_22)
+                    + T(load)(query_4 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
+                T(store)(sum_4 + d * (16 * LANES + 16) + j, (T(load)(sum_4 + d * (16 * LANES + 16) + j) * query_cos_22)
+                    + T(load)(query_3 + (((d % 2) == 0) ? (d + 1) : (d - 1)) * (16 * LANES + 16) + j));
             }
         }
     }
     if (dk) {
-        /* dk = sum_4, transposed back */
-        T(transpose_out)(sum_4, (16 * LANES + 16), 64, j1 - j0, dk + j0 * dk_row, dk_row, 64);
+        /* dk = sum_3, transposed back */
+        T(transpose_out)(sum_3, (16 * LANES + 16), 64, j1 - j0, dk + j0 * dk_row, dk_row, LANES);
     }
     if (dv) {
-        /* dv = sum_2, transposed back */
-        T(transpose_out)(sum_2, (16 * LANES + 16), 128, j1 - j0, dv + j0 * dv_row, dv_row, 64);
+        /* dv = sum, transposed back */
+        T(transpose_out)(sum, (16 * LANES + 16), 128, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
     }
     if (dk2_array) {
-        /* dk2_array = sum_5, transposed back */
-        T(transpose_out)(sum_5, (16 * LANES + 16), 64, j1 - j0, dk2_array + j0 * 64, 64, 64);
-    }
-}
-
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET static void T(differential_sums2)(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t batch = call->p.batch;
-    const int64_t members = call->p.heads / max(call->p.kv_heads, 1);
-    const int64_t n_q = call->p.n_q;
-    const int64_t unit16 = task % 16;
-    const int64_t m = task / 16 % members;
-    const int64_t g = task / 16 / members;
-    const float *const saved_0 = (const float *)call->array[ARRAY_saved_0].at + (g * members + m) * call->p.n_q;
-    const int64_t saved_0_batch = call->p.heads * call->p.n_q;
-    const float *const row_0 = (const float *)call->array[ARRAY_row_0].at + (g * members + m) *
-        call->array[ARRAY_row_0].strides.head;
-    const int64_t row_0_row = call->array[ARRAY_row_0].strides.row;
-    const int64_t row_0_batch = call->array[ARRAY_row_0].strides.batch;
-    const float *const dout = (const float *)call->array[ARRAY_dout].at + (g * members + m) *
-        call->array[ARRAY_dout].strides.head;
-    const int64_t dout_row = call->array[ARRAY_dout].strides.row;
-    const int64_t dout_batch = call->array[ARRAY_dout].strides.batch;
-    float *const unit_sum = (float *)(void *)(work + 0); /* [one: LANES] */
-    float *const unit_sum_compensation = (float *)(void *)(work + 64); /* [one: LANES] */
-    float *const partial_0 = call->array[ARRAY_partial_0].at ? (float *)call->array[ARRAY_partial_0].at + ((g * members
-        + m) * 16 + unit16) * 1 : NULL;
-    float *const row_0_tile = (float *)(void *)(work + 128); /* [e: 128, i: 64 of 80] */
-    float *const saved_0_tile = (float *)(void *)(work + 41088); /* [i: 64] */
-    float *const dout_tile = (float *)(void *)(work + 41344); /* [e: 128, i: 64 of 80] */
-    /* unit_sum = 0.0f; unit_sum_compensation = 0.0f */
-    for (int64_t one = 0; one < 1; one += LANES) {
-        T(store)(unit_sum + one, T(splat)(0.0f));
-        T(store)(unit_sum_compensation + one, T(splat)(0.0f));
-    }
-    for (int64_t b = 0; b < batch; b++) {
-        for (int64_t i0 = max(0, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) - ((b * ((n_q + 63) / 64))
-            * 64)), i_end = min(n_q, (unit16 * ((((batch * ((n_q + 63) / 64)) + 15) / 16) * 64)) + ((((batch * ((n_q +
-            63) / 64)) + 15) / 16) * 64) - ((b * ((n_q + 63) / 64)) * 64)); i0 < i_end; i0 += 64) {
-            const int64_t i1 = min(i0 + 64, i_end);
-            /* row_0_tile = row_0, with zeros beyond the last row */
-            T(transpose_padded)(row_0 + b * row_0_batch + i0 * row_0_row, row_0_row, i1 - i0, 128, row_0_tile, 80, 64);
-            /* saved_0_tile = saved_0, with zeros beyond the last row */
-            for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
-                saved_0_tile[i] = i < i1 - i0 ? saved_0[b * saved_0_batch + (i0 + i)] : 0;
-            /* dout_tile = dout, with zeros beyond the last row */
-            T(transpose_padded)(dout + b * dout_batch + i0 * dout_row, dout_row, i1 - i0, 128, dout_tile, 80, 64);
-            /* unit_sum += dout_tile * select(saved_0_tile == 0.0f, 0.0f, neg(row_0_tile) / saved_0_tile) */
-            for (int64_t one = 0; one < 1; one++) {
-                for (int64_t e = 0; e < 128; e++) {
-                    T(vec) lane_sums = T(splat)(0);
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        const T(vec) saved_0_tile_0 = T(load)(saved_0_tile + i);
-                        const T(mask) t_1 = saved_0_tile_0 == 0.0f;
-                        const T(vec) term = T(load)(dout_tile + e * 80 + i) * T(pick)(t_1, T(splat)(0.0f),
-                            (-T(load)(row_0_tile + e * 80 + i)) / saved_0_tile_0);
-                        lane_sums += i + LANES <= i1 - i0 ? term : T(pick)(__builtin_convertvector(i + T(lane) < i1 -
-                            i0, T(mask)), term, T(splat)(0));
-                    }
-                    const float total = T(lane_sum)(lane_sums);
-                    const float more = unit_sum_compensation[one] + total, sum_then = unit_sum[one] + more;
-                    unit_sum_compensation[one] = more - (sum_then - unit_sum[one]);
-                    unit_sum[one] = sum_then;
-                }
-            }
-        }
-    }
-    if (partial_0) {
-        /* partial_0 = unit_sum */
-        for (int64_t one = 0; one < 1; one++)
-            partial_0[one] = unit_sum[one];
-    }
-}
-
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET static void T(differential_dq_dq2)(const struct call *call, int64_t task, unsigned char *work)
-{
-    const int64_t kv_heads = call->p.kv_heads;
-    const int64_t members = call->p.heads / call->p.kv_heads;
-    const int64_t n_q = call->p.n_q;
-    const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
-        i1 = min(i0 + 64, n_q);
-    const int64_t m = task / tiles % members;
-    const int64_t g = task / tiles / members % kv_heads;
-    const int64_t b = task / tiles / members / kv_heads;
-    const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
-    const float *const sum_0 = (const float *)call->array[ARRAY_sum_0].at + (b * call->p.heads + (g * members + m)) *
-        call->p.n_q * 64;
-    const float *const sum_1 = (const float *)call->array[ARRAY_sum_1].at + (b * call->p.heads + (g * members + m)) *
-        call->p.n_q * 64;
-    float *const query_cos = (float *)(void *)(work + 0); /* [t: 32, i: 64 of 80] */
-    float *const query_sin = (float *)(void *)(work + 10240); /* [t: 32, i: 64 of 80] */
-    float *const query = (float *)(void *)(work + 20480); /* [d: 64, i: 64 of 80] */
-    float *const query_2 = (float *)(void *)(work + 40960); /* [d: 64, i: 64 of 80] */
-    float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
-        call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
-    const int64_t dq_row = call->array[ARRAY_dq].strides.row;
-    float *const dq2_array = call->array[ARRAY_dq2_array].at ? (float *)call->array[ARRAY_dq2_array].at + ((b * kv_heads
-        + g) * members + m) * n_q * 64 : NULL;
-    float *const sum_1_tile = (float *)(void *)(work + 61440); /* [d: 64, i: 64 of 80] */
-    float *const sum_0_tile = (float *)(void *)(work + 81920); /* [d: 64, i: 64 of 80] */
-    if (dq2_array) {
-        /* sum_1_tile = sum_1, with zeros beyond the last row */
-        T(transpose_padded)(sum_1 + i0 * 64, 64, i1 - i0, 64, sum_1_tile, 80, LANES);
-    }
-    if (dq) {
-        /* sum_0_tile = sum_0, with zeros beyond the last row */
-        T(transpose_padded)(sum_0 + i0 * 64, 64, i1 - i0, 64, sum_0_tile, 80, LANES);
-    }
-    /* query_cos = cos((i + query_start) * rope_theta); query_sin = sin((i + query_start) * rope_theta) */
-    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-        const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
-        for (int64_t t = 0; t < 32; t++) {
-            const T(wide) angle1 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
-            T(store)(query_cos + t * 80 + i, T(cos)(&angle1));
-            const T(wide) angle2 = __builtin_convertvector(t_0, T(wide)) * rope_theta[t];
-            T(store)(query_sin + t * 80 + i, T(sin)(&angle2));
-        }
-    }
-    /* query = sum_1_tile * (query_sin * select((d % 2) == 0, -1.0f, 1.0f));
-       query_2 = sum_0_tile * (query_sin * select((d % 2) == 0, - ... */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) t_3 = T(load)(query_sin + (d / 2) * 80 + i) * (float)(((d % 2) == 0) ? (-1.0) : 1.0);
-            T(store)(query + d * 80 + i, T(load)(sum_1_tile + d * 80 + i) * t_3);
-            T(store)(query_2 + d * 80 + i, T(load)(sum_0_tile + d * 80 + i) * t_3);
-        }
-    }
-    /* sum_0_tile = (sum_0_tile * query_cos) + query_2; sum_1_tile = (sum_1_tile * query_cos) + query */
-    for (int64_t d = 0; d < 64; d++) {
-        for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            const T(vec) query_cos_4 = T(load)(query_cos + (d / 2) * 80 + i);
-            T(store)(sum_0_tile + d * 80 + i, (T(load)(sum_0_tile + d * 80 + i) * query_cos_4) + T(load)(query_2 + (((d
-                % 2) == 0) ? (d + 1) : (d - 1)) * 80 + i));
-            T(store)(sum_1_tile + d * 80 + i, (T(load)(sum_1_tile + d * 80 + i) * query_cos_4) + T(load)(query + (((d %
-                2) == 0) ? (d + 1) : (d - 1)) * 80 + i));
-        }
-    }
-    if (dq) {
-        /* dq = sum_0_tile, transposed back */
-        T(transpose_out)(sum_0_tile, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, LANES);
-    }
-    if (dq2_array) {
-        /* dq2_array = sum_1_tile, transposed back */
-        T(transpose_out)(sum_1_tile, 80, 64, i1 - i0, dq2_array + i0 * 64, 64, LANES);
+        /* dk2_array = sum_4, transposed back */
+        T(transpose_out)(sum_4, (16 * LANES + 16), 64, j1 - j0, dk2_array + j0 * 64, 64, LANES);
     }
 }
 
@@ -2623,8 +3046,8 @@ extern int differential_is_gnu_c;
 /* the numbers of the arrays of a call */
 enum {
     ARRAY_q, ARRAY_k, ARRAY_v, ARRAY_out, ARRAY_dout, ARRAY_dq, ARRAY_dk, ARRAY_dv, ARRAY_q2_array, ARRAY_k2_array,
-    ARRAY_lam_array, ARRAY_dq2_array, ARRAY_dk2_array, ARRAY_dlam_array, ARRAY_saved_0, ARRAY_saved_1, ARRAY_saved_2,
-    ARRAY_row_0, ARRAY_row_1, ARRAY_row_2, ARRAY_sum_0, ARRAY_sum_1, ARRAY_partial_0
+    ARRAY_lam_array, ARRAY_dq2_array, ARRAY_dk2_array, ARRAY_dlam_array, ARRAY_saved_0, ARRAY_saved_1, ARRAY_row_0,
+    ARRAY_row_1, ARRAY_partial_0
 };
 
 static const double rope_theta[32] = {
@@ -2658,7 +3081,7 @@ static const double rope_theta[32] = {
 #define COMPENSATED 1
 #define AHEAD 64
 #define NEAR 3
-#define MAX_STEPS 256
+#define MAX_STEPS 144
 #define MAX_LANES 128
 #define OF(v4, v3, any) v4 /* a number of each target */
 #define SECTION
@@ -2745,12 +3168,8 @@ static const struct array array[] = {
         .member = offsetof(struct differential_gradients, lam)},
     {.name = "saved_0", .origin = FROM_SAVED},
     {.name = "saved_1", .origin = FROM_SAVED},
-    {.name = "saved_2", .origin = FROM_SAVED},
-    {.name = "row_0", .origin = FROM_ROW_SUMS, .elements = 128},
+    {.name = "row_0", .origin = FROM_ROW_SUMS},
     {.name = "row_1", .origin = FROM_ROW_SUMS},
-    {.name = "row_2", .origin = FROM_ROW_SUMS},
-    {.name = "sum_0", .origin = FROM_SUMS, .elements = 64},
-    {.name = "sum_1", .origin = FROM_SUMS, .elements = 64},
     {.name = "partial_0", .origin = FROM_LEFT, .elements = 16, .sizes = 1 << -ATTN_HEADS,
         .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}},
 };
@@ -2765,24 +3184,21 @@ static const struct program programs_v4[] = {
      .head = differential_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v4, .tile = 256, .own = 783360, .of_pair = 192, .saves = 1},
-    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = differential_rows_v4, .tile = 256, .own = 784384, .of_pair = 192, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_v4, .tile = -1, .own = 1088, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
-    {.role = RUN_BACKWARD, .part = 4,
-     .rows = differential_dq_dq2_v4, .tile = 64, .own = 102400, .of_pair = 192, .wanted = (const uint16_t[]){ARRAY_dq,
-         ARRAY_dq2_array, NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = differential_sums2_v4, .tile = -1, .own = 82304, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+     .rows = differential_dk_dv_dk2_v4, .tile = 256, .own = 1921024, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
-     .rows = differential_dk_dv_dk2_sum_0_sum_1_v4, .tile = 256, .own = 2080768, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, ARRAY_sum_0, ARRAY_sum_1, NO_ARRAY},
-         .of_keys = OF_KEY_HEAD, .in_order = 1},
+     .rows = differential_dq_dq2_sums1_v4, .tile = -1, .own = 1789056, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dq2_array, ARRAY_partial_0, NO_ARRAY}, .units = 16,
+         .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
-     .rows = differential_row_sums_v4, .tile = 256, .own = 1264640, .of_pair = 192},
+     .rows = differential_row_sums_v4, .tile = 256, .own = 1265664, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_v4, .tile = 256, .own = 259200, .of_pair = 192},
+     .rows = differential_saved_v4, .tile = 256, .own = 260224, .of_pair = 192},
 };
 #endif
 #if defined(__x86_64__)
@@ -2795,24 +3211,21 @@ static const struct program programs_v3[] = {
      .head = differential_few_v3, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 8, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v3, .tile = 128, .own = 453120, .of_pair = 192, .saves = 1},
-    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = differential_rows_v3, .tile = 128, .own = 453632, .of_pair = 192, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_v3, .tile = -1, .own = 576, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
-    {.role = RUN_BACKWARD, .part = 4,
-     .rows = differential_dq_dq2_v3, .tile = 64, .own = 102400, .of_pair = 192, .wanted = (const uint16_t[]){ARRAY_dq,
-         ARRAY_dq2_array, NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = differential_sums2_v3, .tile = -1, .own = 82304, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+     .rows = differential_dk_dv_dk2_v3, .tile = 128, .own = 1069056, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
-     .rows = differential_dk_dv_dk2_sum_0_sum_1_v3, .tile = 128, .own = 1134592, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, ARRAY_sum_0, ARRAY_sum_1, NO_ARRAY},
-         .of_keys = OF_KEY_HEAD, .in_order = 1},
+     .rows = differential_dq_dq2_sums1_v3, .tile = -1, .own = 999040, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dq2_array, ARRAY_partial_0, NO_ARRAY}, .units = 16,
+         .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
-     .rows = differential_row_sums_v3, .tile = 128, .own = 721408, .of_pair = 192},
+     .rows = differential_row_sums_v3, .tile = 128, .own = 721920, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_v3, .tile = 128, .own = 190976, .of_pair = 192},
+     .rows = differential_saved_v3, .tile = 128, .own = 191488, .of_pair = 192},
 };
 #endif
 static const struct program programs_any[] = {
@@ -2820,24 +3233,21 @@ static const struct program programs_any[] = {
      .head = differential_few_any, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 4, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_any, .tile = 64, .own = 288000, .of_pair = 192, .saves = 1},
-    {.role = RUN_BACKWARD, .part = 5, .sums_slices = 1,
+     .rows = differential_rows_any, .tile = 64, .own = 288256, .of_pair = 192, .saves = 1},
+    {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_any, .tile = -1, .own = 320, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},
-    {.role = RUN_BACKWARD, .part = 4,
-     .rows = differential_dq_dq2_any, .tile = 64, .own = 102400, .of_pair = 192, .wanted = (const uint16_t[]){ARRAY_dq,
-         ARRAY_dq2_array, NO_ARRAY}},
     {.role = RUN_BACKWARD, .part = 3,
-     .rows = differential_sums2_any, .tile = -1, .own = 82304, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_partial_0, NO_ARRAY}, .units = 16, .unit_heads = 2},
+     .rows = differential_dk_dv_dk2_any, .tile = 64, .own = 1085440, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 2,
-     .rows = differential_dk_dv_dk2_sum_0_sum_1_any, .tile = 64, .own = 749568, .of_pair = 192,
-         .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv, ARRAY_dk2_array, ARRAY_sum_0, ARRAY_sum_1, NO_ARRAY},
-         .of_keys = OF_KEY_HEAD, .in_order = 1},
+     .rows = differential_dq_dq2_sums1_any, .tile = -1, .own = 604032, .of_pair = 192,
+         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dq2_array, ARRAY_partial_0, NO_ARRAY}, .units = 16,
+         .unit_heads = 2},
     {.role = RUN_BACKWARD, .part = 1,
-     .rows = differential_row_sums_any, .tile = 64, .own = 652544, .of_pair = 192},
+     .rows = differential_row_sums_any, .tile = 64, .own = 652800, .of_pair = 192},
     {.role = RUN_BACKWARD, .saved_again = 1,
-     .rows = differential_saved_any, .tile = 64, .own = 156928, .of_pair = 192},
+     .rows = differential_saved_any, .tile = 64, .own = 157184, .of_pair = 192},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)
@@ -2865,11 +3275,9 @@ static const struct kernel kernel = {
     .corrected = -1,
     .solution = -1,
     .gradients_bytes = sizeof(struct differential_gradients),
-    .parts = 6,
-    .saved = 3,
-    .row_sums = 130,
-    .row_of_sums = 128,
-    .sums_wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dq2_array, NO_ARRAY},
+    .parts = 5,
+    .saved = 2,
+    .row_sums = 2,
     .shared_gradient = {ARRAY_dq, ARRAY_dk},
 };
 

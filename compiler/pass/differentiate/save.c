@@ -196,10 +196,11 @@ static void separate_functions(struct graph *g, int output)
         }
 }
 
-/* Whether v has a vector of the output's elements for each row, such as a sum that an output multiplies by another. */
+/* Whether v is a map with a vector of the output's elements for each row, such as a sum that an output multiplies by
+   another. A sum itself may overflow until it is divided. */
 static bool is_vector_of_rows(const struct graph *g, int v, int result)
 {
-    return g->value[v].operands > 0 && value_axes(&g->value[v]) == value_axes(&g->value[result]);
+    return g->value[v].op == GRAPH_MAP && value_axes(&g->value[v]) == value_axes(&g->value[result]);
 }
 
 /* Takes the rows and vectors of rows that are sums over keys, even given all saved rows, and that values of pairs need.
