@@ -227,8 +227,8 @@ bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, 
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Returns e with other arguments, three or fewer. Its name and its draw stay. */
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg);
-/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID, EXPR_ANY_ID or EXPR_LISTED. All but the last read an integer parameter as rows of its last
-   axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments. (ids.c)
+/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID, EXPR_ANY_ID or EXPR_LISTED. All but the last read an integer
+   parameter as rows of its last axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments. (ids.c)
    - EXPR_ID and EXPR_ELEMENT have only the arguments `row` and `x`; `to` is NULL.
    - EXPR_LISTED has only the argument `row`.
    - For the other operations, `row` is an EXPR_RANGE of rows. */

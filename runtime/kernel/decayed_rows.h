@@ -118,7 +118,8 @@ struct T(decayed_pairs) {
 TARGET INLINE void T(add_decayed)(const struct T(decayed_pairs) *to, int64_t l, int64_t j, const REAL *sum)
 {
     REAL *const w = to->w + l * to->w_query + j * to->w_key;
-    if (l >= 0 && l + DECAY_HALF <= to->lanes && j + DECAY_HALF <= to->rows && j + DECAY_HALF - 1 <= to->first - to->hidden + l)
+    if (l >= 0 && l + DECAY_HALF <= to->lanes && j + DECAY_HALF <= to->rows &&
+        j + DECAY_HALF - 1 <= to->first - to->hidden + l)
         UNROLL for (int r = 0; r < DECAY_HALF; r++)
             UNROLL for (int k = 0; k < DECAY_HALF; k++)
                 w[r * to->w_query + k * to->w_key] += to->times * sum[r * DECAY_HALF + k];
