@@ -48,7 +48,7 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 32 queries and 96 keys, in blocks of 256 queries;
-     784384 bytes of workspace per thread
+     784512 bytes of workspace per thread
      x86-64-v4  few       tiles of 64 queries and 128 keys; 681472 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 16 queries and 96 keys, in blocks of 128 queries;
      453632 bytes of workspace per thread
@@ -304,32 +304,32 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
     float *const query_sin = (float *)(void *)(work + OF(4096, 2048, 2048)); /* [t: 32, i: OF(32, 16, 16)] */
     float *const key_2 = (float *)(void *)(work + 49152); /* [d: 64, j: 96] */
     float *const all_query = (float *)(void *)(work + 73728); /* [d: 64, i: OF(32, 16, 16), OF(8, 8, 4) times] */
+    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_query_2 = (float *)(void *)(work + (4096 * LANES + 73728)); /* [d: 64, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const score = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
+    float *const score_2 = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [j: 96, i: OF(32, 16, 16)] */
     float *const all_row_max = (float *)(void *)(work + (8192 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const old_max = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
-    float *const all_row_sum = (float *)(void *)(work + (8256 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const old_max = (float *)(void *)(work + OF(205824, 12288, 12288)); /* [i: OF(32, 16, 16)] */
+    float *const all_row_sum = (float *)(void *)(work + OF(205952, 139776, 106752)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_compensation = (float *)(void *)(work + (8320 * LANES + 73728)); /* [i: OF(32, 16, 16),
+    float *const all_row_sum_compensation = (float *)(void *)(work + OF(206976, 140288, 107008)); /* [i: OF(32, 16, 16),
         OF(8, 8, 4) times] */
-    float *const all_sum = (float *)(void *)(work + (8384 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
+    float *const all_sum = (float *)(void *)(work + OF(208000, 140800, 107264)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_sum_compensation = (float *)(void *)(work + (16576 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
+    float *const all_sum_compensation = (float *)(void *)(work + OF(339072, 206336, 140032)); /* [e: 128, i: OF(32, 16,
         16), OF(8, 8, 4) times] */
-    float *const score_2 = (float *)(void *)(work + 0); /* [j: 96, i: OF(32, 16, 16)] */
-    float *const all_row_max_2 = (float *)(void *)(work + (24768 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const all_row_max_2 = (float *)(void *)(work + OF(470144, 271872, 172800)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
     float *const old_max_2 = (float *)(void *)(work + OF(12288, 6144, 6144)); /* [i: OF(32, 16, 16)] */
-    float *const all_row_sum_2 = (float *)(void *)(work + (24832 * LANES + 73728)); /* [i: OF(32, 16, 16), OF(8, 8,
+    float *const all_row_sum_2 = (float *)(void *)(work + OF(471168, 272384, 173056)); /* [i: OF(32, 16, 16), OF(8, 8,
         4) times] */
-    float *const all_row_sum_2_compensation = (float *)(void *)(work + (24896 * LANES + 73728)); /* [i: OF(32, 16, 16),
-        OF(8, 8, 4) times] */
-    float *const all_sum_2 = (float *)(void *)(work + (24960 * LANES + 73728)); /* [e: 128, i: OF(32, 16, 16), OF(8, 8,
-        4) times] */
-    float *const all_sum_2_compensation = (float *)(void *)(work + (33152 * LANES + 73728)); /* [e: 128, i: OF(32, 16,
+    float *const all_row_sum_2_compensation = (float *)(void *)(work + OF(472192, 272896, 173312)); /* [i: OF(32, 16,
         16), OF(8, 8, 4) times] */
+    float *const all_sum_2 = (float *)(void *)(work + OF(473216, 273408, 173568)); /* [e: 128, i: OF(32, 16, 16), OF(8,
+        8, 4) times] */
+    float *const all_sum_2_compensation = (float *)(void *)(work + OF(604288, 338944, 206336)); /* [e: 128, i: OF(32,
+        16, 16), OF(8, 8, 4) times] */
     float *const result = (float *)(void *)(work + 0); /* [e: 128, i: OF(32, 16, 16)] */
     float *const query_scale = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [i: OF(32, 16, 16)] */
     float *const query_scale_2 = (float *)(void *)(work + OF(16512, 8256, 8256)); /* [i: OF(32, 16, 16)] */
@@ -342,8 +342,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
         (g * members + m)) * call->p.n_q : NULL;
     float *const q2_tile = (float *)(void *)(work + OF(8192, 4096, 4096)); /* [d: 64, i: OF(32, 16, 16)] */
     float *const q_tile = (float *)(void *)(work + OF(16384, 8192, 8192)); /* [d: 64, i: OF(32, 16, 16)] */
-    float *const k_tile = (float *)(void *)(work + (41344 * LANES + 73728)); /* [d: 64, j: 96] */
-    float *const k2_tile = (float *)(void *)(work + (41344 * LANES + 98304)); /* [d: 64, j: 96] */
+    float *const k_tile = (float *)(void *)(work + OF(735360, 404480, 239104)); /* [d: 64, j: 96] */
+    float *const k2_tile = (float *)(void *)(work + OF(759936, 429056, 263680)); /* [d: 64, j: 96] */
     for (int64_t i_next = i0, i_block = i0, i_end = i1; i_next < i_end; i_next += OF(32, 16, 16)) {
         const int64_t i0 = i_next, i1 = min(i0 + OF(32, 16, 16), i_end);
         float *const query = all_query + (i0 - i_block) / OF(32, 16, 16) * OF(2048, 1024, 1024);
@@ -473,23 +473,25 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
             float *const sum_2_compensation = all_sum_2_compensation + (i0 - i_block) / OF(32, 16, 16) * OF(4096, 2048,
                 2048);
             if (!(j0 < (i1 + query_start))) continue; /* no query sees a key of the tile */
-            /* score[j][i] = sum over d of key * query_2 */
-            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score);
+            /* score[j][i] = sum over d of key_2 * query */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score);
+            /* score_2[j][i] = sum over d of key * query_2 */
+            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key, query_2, score_2);
             /* old_max = row_max */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(old_max + i, T(load)(row_max + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score = select(j <= (i + query_start), score, -INFINITY) */
+                /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_12 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
-                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_12,
+                            T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
             }
-            /* row_max max= score */
+            /* row_max max= score_2 */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
                 T(vec) row_max_in[2][2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
@@ -500,8 +502,8 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                     UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * OF(32,
-                                16, 16) + i));
+                            row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain],
+                                T(load)(score_2 + j * OF(32, 16, 16) + i));
                         }
                     }
                 }
@@ -519,22 +521,22 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new14);
                 T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new14);
             }
-            /* score = exp2(score - row_max); row_sum += score */
+            /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) row_max_16 = T(load)(row_max + i);
                 T(vec) row_sum_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_15 = T(load)(score + j * OF(32, 16, 16) + i);
-                    const T(vec) score_new17 = T(exp2)(score_15 - row_max_16);
-                    T(store)(score + j * OF(32, 16, 16) + i, score_new17);
-                    row_sum_in += score_new17;
+                    const T(vec) score_2_15 = T(load)(score_2 + j * OF(32, 16, 16) + i);
+                    const T(vec) score_2_new17 = T(exp2)(score_2_15 - row_max_16);
+                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new17);
+                    row_sum_in += score_2_new17;
                 }
                 T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
             }
-            /* sum[e][i] = sum * old_max + sum over j of v * score */
+            /* sum[e][i] = sum * old_max + sum over j of v * score_2 */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max,
                     sum_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     T(mask) in_region[OF(2, 2, 4)] = {0};
@@ -543,29 +545,27 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                             T(mask));
                     }
-                    T(add_seen)(128, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
+                    T(add_seen)(128, sum, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score_2 + j * OF(32, 16, 16),
                         in_region, i1 - i0);
                 }
             } else
-                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max,
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max,
                     sum_compensation);
-            /* score_2[j][i] = sum over d of key_2 * query */
-            T(dot0)(round_up(i1 - i0, LANES), j1 - j0, key_2, query, score_2);
             /* old_max_2 = row_max_2 */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 T(store)(old_max_2 + i, T(load)(row_max_2 + i));
             }
             if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-                /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
+                /* score = select(j <= (i + query_start), score, -INFINITY) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_18 = (i0 + i + T(lane)) + query_start;
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        T(store)(score_2 + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
-                            T(mask)), T(load)(score_2 + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
+                        T(store)(score + j * OF(32, 16, 16) + i, T(pick)(__builtin_convertvector((j0 + j) <= t_18,
+                            T(mask)), T(load)(score + j * OF(32, 16, 16) + i), T(splat)(-INFINITY)));
                     }
                 }
             }
-            /* row_max_2 max= score_2 */
+            /* row_max_2 max= score */
             for (int64_t i_first = 0; i_first < i1 - i0; i_first += (2 * LANES)) {
                 T(vec) row_max_2_in[2][2];
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
@@ -577,7 +577,7 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                         UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
                             row_max_2_in[vector][j_chain] = T(max)(row_max_2_in[vector][j_chain],
-                                T(load)(score_2 + j * OF(32, 16, 16) + i));
+                                T(load)(score + j * OF(32, 16, 16) + i));
                         }
                     }
                 }
@@ -595,22 +595,22 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                 T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_2_new20);
                 T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_2_new20);
             }
-            /* score_2 = exp2(score_2 - row_max_2); row_sum_2 += score_2 */
+            /* score = exp2(score - row_max_2); row_sum_2 += score */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(vec) row_max_2_22 = T(load)(row_max_2 + i);
                 T(vec) row_sum_2_in = (T(vec)){0};
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    const T(vec) score_2_21 = T(load)(score_2 + j * OF(32, 16, 16) + i);
-                    const T(vec) score_2_new23 = T(exp2)(score_2_21 - row_max_2_22);
-                    T(store)(score_2 + j * OF(32, 16, 16) + i, score_2_new23);
-                    row_sum_2_in += score_2_new23;
+                    const T(vec) score_21 = T(load)(score + j * OF(32, 16, 16) + i);
+                    const T(vec) score_new23 = T(exp2)(score_21 - row_max_2_22);
+                    T(store)(score + j * OF(32, 16, 16) + i, score_new23);
+                    row_sum_2_in += score_new23;
                 }
                 T(add)(row_sum_2 + i, row_sum_2_compensation + i, row_sum_2_in, T(splat)(1));
             }
-            /* sum_2[e][i] = sum_2 * old_max_2 + sum over j of v * score_2 */
+            /* sum_2[e][i] = sum_2 * old_max_2 + sum over j of v * score */
             if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 128),
                 0)) { /* infinity and NaN affect only queries that see them */
-                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max_2,
+                T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max_2,
                     sum_2_compensation);
                 for (int64_t j = 0; j < j1 - j0; j++) {
                     T(mask) in_region[OF(2, 2, 4)] = {0};
@@ -619,11 +619,11 @@ TARGET static void T(differential_rows)(const struct call *call, int64_t task, u
                         in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                             T(mask));
                     }
-                    T(add_seen)(128, sum_2, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score_2 + j * OF(32, 16, 16),
+                    T(add_seen)(128, sum_2, OF(32, 16, 16), v + j0 * v_row + j * v_row, 1, score + j * OF(32, 16, 16),
                         in_region, i1 - i0);
                 }
             } else
-                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max_2,
+                T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max_2,
                     sum_2_compensation);
         }
     }
@@ -3184,7 +3184,7 @@ static const struct program programs_v4[] = {
      .head = differential_few_v4, .tile = 0, .own = 184320, .few_rows = 64, .lanes = 16, .of_pair = 192,
          .shared = 198144, .slot = 74752, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
-     .rows = differential_rows_v4, .tile = 256, .own = 784384, .of_pair = 192, .saves = 1},
+     .rows = differential_rows_v4, .tile = 256, .own = 784512, .of_pair = 192, .saves = 1},
     {.role = RUN_BACKWARD, .part = 4, .sums_slices = 1,
      .rows = differential_totals1_v4, .tile = -1, .own = 1088, .of_pair = 192,
          .wanted = (const uint16_t[]){ARRAY_dlam_array, NO_ARRAY}, .units = 1, .unit_heads = 2},

@@ -220,13 +220,13 @@ TARGET static void T(nsa_rows)(const struct call *call, int64_t task, unsigned c
     const int64_t gate_array_row = call->array[ARRAY_gate_array].strides.row;
     const int64_t gate_array_stride_3 = call->array[ARRAY_gate_array].stride[3];
     float *const score = (float *)(void *)(work + 0); /* [j: 128, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 0); /* [j: 128, i: 64 of 80] */
     float *const row_max = (float *)(void *)(work + 40960); /* [i: 64] */
     float *const old_max = (float *)(void *)(work + 41216); /* [i: 64] */
     float *const row_sum = (float *)(void *)(work + 41472); /* [i: 64] */
     float *const row_sum_compensation = (float *)(void *)(work + 41728); /* [i: 64] */
     float *const sum = (float *)(void *)(work + 41984); /* [e: 64, i: 64 of 80] */
     float *const sum_compensation = (float *)(void *)(work + 62464); /* [e: 64, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 0); /* [j: 128, i: 64 of 80] */
     float *const row_max_2 = (float *)(void *)(work + 82944); /* [i: 64] */
     float *const old_max_2 = (float *)(void *)(work + 40960); /* [i: 64] */
     float *const row_sum_2 = (float *)(void *)(work + 83200); /* [i: 64] */

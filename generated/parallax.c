@@ -160,13 +160,13 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
     const int64_t rho_array_row = call->array[ARRAY_rho_array].strides.row;
     const int64_t rho_array_stride_3 = call->array[ARRAY_rho_array].stride[3];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const row_max = (float *)(void *)(work + 92160); /* [i: 64] */
-    float *const old_max = (float *)(void *)(work + 92416); /* [i: 64] */
-    float *const row_sum = (float *)(void *)(work + 92672); /* [i: 64] */
-    float *const row_sum_compensation = (float *)(void *)(work + 92928); /* [i: 64] */
-    float *const sum = (float *)(void *)(work + 93184); /* [e: 64, i: 64 of 80] */
-    float *const sum_compensation = (float *)(void *)(work + 113664); /* [e: 64, i: 64 of 80] */
-    float *const score_2 = (float *)(void *)(work + 134144); /* [j: 288, i: 64 of 80] */
+    float *const score_2 = (float *)(void *)(work + 92160); /* [j: 288, i: 64 of 80] */
+    float *const row_max = (float *)(void *)(work + 184320); /* [i: 64] */
+    float *const old_max = (float *)(void *)(work + 184576); /* [i: 64] */
+    float *const row_sum = (float *)(void *)(work + 184832); /* [i: 64] */
+    float *const row_sum_compensation = (float *)(void *)(work + 185088); /* [i: 64] */
+    float *const sum = (float *)(void *)(work + 185344); /* [e: 64, i: 64 of 80] */
+    float *const sum_compensation = (float *)(void *)(work + 205824); /* [e: 64, i: 64 of 80] */
     float *const sum_2 = (float *)(void *)(work + 226304); /* [e: 64, i: 64 of 80] */
     float *const sum_2_compensation = (float *)(void *)(work + 246784); /* [e: 64, i: 64 of 80] */
     float *const row_sum_2 = (float *)(void *)(work + 267264); /* [i: 64] */
@@ -214,8 +214,12 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
-        /* score[j][i] = sum over d of k * q_tile */
-        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score, v + j0 * v_row, v_row,
+        /* score[j][i] = sum over d of k * rho_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, rho_tile, score, v + j0 * v_row, v_row,
+            out + i0 * out_row, out_row, results);
+        results = 0;
+        /* score_2[j][i] = sum over d of k * q_tile */
+        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, q_tile, score_2, v + j0 * v_row, v_row,
             out + i0 * out_row, out_row, results);
         results = 0;
         /* old_max = row_max */
@@ -223,16 +227,16 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
             T(store)(old_max + i, T(load)(row_max + i));
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score = select(j <= (i + query_start), score, -INFINITY) */
+            /* score_2 = select(j <= (i + query_start), score_2, -INFINITY) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    T(store)(score + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
-                        T(load)(score + j * 80 + i), T(splat)(-INFINITY)));
+                    T(store)(score_2 + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                        T(load)(score_2 + j * 80 + i), T(splat)(-INFINITY)));
                 }
             }
         }
-        /* row_max max= score */
+        /* row_max max= score_2 */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
 #if OF(1, 0, 0)
             T(vec) row_max_in[4];
@@ -249,13 +253,14 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
 #if OF(1, 0, 0)
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < 4; vector++, i += 16) {
-                    row_max_in[vector] = T(max)(row_max_in[vector], T(load)(score + j * 80 + i));
+                    row_max_in[vector] = T(max)(row_max_in[vector], T(load)(score_2 + j * 80 + i));
 #else
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += 2) {
                 UNROLL for (int j_chain = 0; j_chain < 2; j_chain++) {
                     const int64_t j = min(j_first + j_chain, j1 - j0 - 1);
                     UNROLL for (int64_t vector = 0, i = i_first; vector < 2; vector++, i += LANES) {
-                        row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain], T(load)(score + j * 80 + i));
+                        row_max_in[vector][j_chain] = T(max)(row_max_in[vector][j_chain],
+                            T(load)(score_2 + j * 80 + i));
                     }
 #endif
                 }
@@ -278,22 +283,22 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
             T(store)(row_sum + i, T(load)(row_sum + i) * old_max_new2);
             T(store)(row_sum_compensation + i, T(load)(row_sum_compensation + i) * old_max_new2);
         }
-        /* score = exp2(score - row_max); row_sum += score */
+        /* score_2 = exp2(score_2 - row_max); row_sum += score_2 */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             const T(vec) row_max_4 = T(load)(row_max + i);
             T(vec) row_sum_in = (T(vec)){0};
             for (int64_t j = 0; j < j1 - j0; j++) {
-                const T(vec) score_3 = T(load)(score + j * 80 + i);
-                const T(vec) score_new5 = T(exp2)(score_3 - row_max_4);
-                T(store)(score + j * 80 + i, score_new5);
-                row_sum_in += score_new5;
+                const T(vec) score_2_3 = T(load)(score_2 + j * 80 + i);
+                const T(vec) score_2_new5 = T(exp2)(score_2_3 - row_max_4);
+                T(store)(score_2 + j * 80 + i, score_2_new5);
+                row_sum_in += score_2_new5;
             }
             T(add)(row_sum + i, row_sum_compensation + i, row_sum_in, T(splat)(1));
         }
-        /* sum[e][i] = sum * old_max + sum over j of v * score */
+        /* sum[e][i] = sum * old_max + sum over j of v * score_2 */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 T(mask) in_region[OF(4, 8, 16)] = {0};
                 if (T(finite)(v + j0 * v_row + j * v_row, 1, 64, 1)) continue;
@@ -301,34 +306,30 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
                     in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                         T(mask));
                 }
-                T(add_seen)(64, sum, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
+                T(add_seen)(64, sum, 80, v + j0 * v_row + j * v_row, 1, score_2 + j * 80, in_region, i1 - i0);
             }
         } else
-            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum, old_max, sum_compensation);
-        /* score_2[j][i] = sum over d of k * rho_tile */
-        T(dot0)(round_up(i1 - i0, LANES), j1 - j0, k + j0 * k_row, k_row, rho_tile, score_2, v + j0 * v_row, v_row,
-            out + i0 * out_row, out_row, results);
-        results = 0;
-        /* score_2 = score * score_2 */
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum, old_max, sum_compensation);
+        /* score = score_2 * score */
         for (int64_t j = 0; j < j1 - j0; j++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(score_2 + j * 80 + i, T(load)(score + j * 80 + i) * T(load)(score_2 + j * 80 + i));
+                T(store)(score + j * 80 + i, T(load)(score_2 + j * 80 + i) * T(load)(score + j * 80 + i));
             }
         }
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* score_2 = select(j <= (i + query_start), score_2, 0.0f) */
+            /* score = select(j <= (i + query_start), score, 0.0f) */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_6 = (i0 + i + T(lane)) + query_start;
                 for (int64_t j = 0; j < j1 - j0; j++) {
-                    T(store)(score_2 + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_6, T(mask)),
-                        T(load)(score_2 + j * 80 + i), T(splat)(0.0f)));
+                    T(store)(score + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_6, T(mask)),
+                        T(load)(score + j * 80 + i), T(splat)(0.0f)));
                 }
             }
         }
-        /* sum_2[e][i] = sum_2 * old_max + sum over j of v * score_2 */
+        /* sum_2[e][i] = sum_2 * old_max + sum over j of v * score */
         if (__builtin_expect(((i0 + query_start + 1) < j1) && !T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
             0)) { /* infinity and NaN affect only queries that see them */
-            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max,
+            T(dot1)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max,
                 sum_2_compensation);
             for (int64_t j = 0; j < j1 - j0; j++) {
                 T(mask) in_region[OF(4, 8, 16)] = {0};
@@ -337,10 +338,10 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
                     in_region[i / LANES] = __builtin_convertvector((j0 + j) <= ((i0 + i + T(lane)) + query_start),
                         T(mask));
                 }
-                T(add_seen)(64, sum_2, 80, v + j0 * v_row + j * v_row, 1, score_2 + j * 80, in_region, i1 - i0);
+                T(add_seen)(64, sum_2, 80, v + j0 * v_row + j * v_row, 1, score + j * 80, in_region, i1 - i0);
             }
         } else
-            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score_2, sum_2, old_max,
+            T(dot2)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, score, sum_2, old_max,
                 sum_2_compensation);
         /* row_sum_2 = row_sum_2 * old_max; row_sum_2_compensation = row_sum_2_compensation * old_max */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
@@ -348,7 +349,7 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
             T(store)(row_sum_2 + i, T(load)(row_sum_2 + i) * old_max_7);
             T(store)(row_sum_2_compensation + i, T(load)(row_sum_2_compensation + i) * old_max_7);
         }
-        /* row_sum_2 += score_2 */
+        /* row_sum_2 += score */
         for (int64_t i_first = 0; i_first < i1 - i0; i_first += OF(64, 16, 8)) {
             T(vec) row_sum_2_in[OF(4, 2, 2)];
             UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
@@ -356,7 +357,7 @@ TARGET static void T(parallax_rows)(const struct call *call, int64_t task, unsig
             }
             for (int64_t j = 0; j < j1 - j0; j++) {
                 UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {
-                    row_sum_2_in[vector] += T(load)(score_2 + j * 80 + i);
+                    row_sum_2_in[vector] += T(load)(score + j * 80 + i);
                 }
             }
             UNROLL for (int64_t vector = 0, i = i_first; vector < OF(4, 2, 2); vector++, i += LANES) {

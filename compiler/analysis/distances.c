@@ -25,7 +25,6 @@ static const struct expr *with_sum_inside(struct module *m, const struct expr *e
 }
 
 /* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
-/* Returns an upper bound of a - b for all sizes, or INT64_MAX if none is known. */
 static int64_t difference_up_to(struct module *m, const struct expr *a, const struct expr *b)
 {
     int64_t difference;

@@ -387,38 +387,6 @@ static void copy_solved_arrays(struct graph *g)
     }
 }
 
-/* Returns whether v is an inner product for each pair of two sequences. */
-static bool is_score(const struct graph *g, const struct value *v)
-{
-    const uint32_t own = value_axes(v) & axes_of_sequences(g->module);
-    return v->op == GRAPH_CONTRACT && !v->where && own && axes_only(own) < 0;
-}
-
-/* Moves a score past the sums of other weights, to just before its first use. Loops with several scores then hold one
-   tile of pairs at a time. */
-static void delay_scores(struct graph *g)
-{
-    const uint32_t sequences = axes_of_sequences(g->module);
-    for (int v = g->values - 1; v >= 0; v--) {
-        const struct value score = g->value[v];
-        bool past = false, used = false;
-        int first = v + 1;
-        for (; first < g->values && is_score(g, &score); first++) {
-            const struct value *const value = &g->value[first];
-            for (int k = 0; k < value->operands; k++) used |= value->operand[k].of == v;
-            if (used) break;
-            past |= value->op == GRAPH_CONTRACT && axes_only(value_read_axes(value) & sequences) < 0 &&
-                    !is_score(g, value);
-        }
-        if (!used || !past) continue;
-        graph_insert(g, first, score);
-        for (int w = first + 1; w < g->values; w++)
-            for (int k = 0; k < g->value[w].operands; k++)
-                if (g->value[w].operand[k].of == v) g->value[w].operand[k].of = first;
-    }
-    graph_sweep(g);
-}
-
 /* Outputs of one group share loops (output_groups). Each group recomputes values that several groups need. */
 void pass_lower(struct compilation *c)
 {
@@ -435,7 +403,6 @@ void pass_lower(struct compilation *c)
         if (g->outputs == 0) continue;
         if (g->outputs < all->outputs) graph_sweep(g);
         copy_solved_arrays(g);
-        if (program_is_forward(&c->program)) delay_scores(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);
