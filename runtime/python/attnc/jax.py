@@ -163,7 +163,7 @@ def _transposed(dout: Any, *arrays: Any, kernel: Kernel) -> list[Any]:
     gradients = [None] * len(arrays)
     results = _gradients(kernel)(*arrays[3 + len(learned):], _zeros_of(dout))
     for number, (gradient, like) in enumerate(zip(results, arrays)):
-        if ad.is_undefined_primal(like):
+        if isinstance(like, ad.UndefinedPrimal):
             gradients[number] = gradient.astype(like.aval.dtype)
     return gradients
 

@@ -91,7 +91,7 @@ def decodes(x):
     needed = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p)(bound.about.state)(ctypes.byref(problem))
     begun = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(bound.about.state_init)(
         ctypes.byref(problem), state.address)
-    grows = State(free, P, *size, capacity=n).bytes != State(free, P, *size, capacity=n + 1).bytes
+    grows = State(bound, P, *size, capacity=n - 1).bytes != State(bound, P, *size, capacity=n).bytes
     check((needed, begun) == (0, ELENGTH) if grows else needed > 0, 'a larger capacity: %d bytes, %d' % (needed, begun))
 
 
