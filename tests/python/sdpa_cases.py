@@ -2,13 +2,14 @@
 operators."""
 from common import *
 
+import copy
 import time
 
 import torch
 import torch.nn.functional as F
 
 import attnc.torch
-from attnc import _sdpa
+from attnc import _multihead, _sdpa
 
 OPERATOR = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _sdpa.set_work(0)
@@ -80,7 +81,7 @@ def scales_share_a_kernel(folder):
 INTERRUPTED = """
 import signal, torch, attnc.torch
 from torch.nn.functional import scaled_dot_product_attention as attend
-from attnc import _sdpa
+from attnc import _multihead, _sdpa
 _sdpa.set_work(0)
 q = torch.randn(1, 2, 20, 44)
 class Stop(BaseException): pass
@@ -148,6 +149,111 @@ def modules_and_compiled_graphs_use_it(folder):
         close(torch.autograd.grad(out.sum(), q)[0], torch.autograd.grad(expected.sum(), q)[0], 1e-5, 'gradients')
     close(made.detach(), wanted.detach(), 1e-5, 'the module')
     close(out.detach(), expected.detach(), 1e-5, 'the graph')
+
+
+LIMITS = {torch.float32: 1e-5, torch.float64: 1e-12, torch.float16: 4e-3, torch.bfloat16: 4e-2}
+
+
+def weighing(dtype, batch_first=True, **more):
+    """Returns a module, and arguments of calls for weights by what they have: a bool mask, or numbers for each head."""
+    torch.manual_seed(5)
+    layer = torch.nn.MultiheadAttention(24, 3, batch_first=batch_first, dtype=dtype, **more).eval().requires_grad_(False)
+    q, k, v = (torch.randn(2, n, size, dtype=dtype) for n, size in ((20, 24), (33, layer.kdim), (33, layer.vdim)))
+    padding = torch.arange(33) >= torch.tensor([[33], [21]])
+    hidden = torch.rand(20, 33) < 0.4
+    hidden[:, 0] = False   # PyTorch gives NaN where a query sees no key
+    added = torch.randn(6, 20, 33, dtype=dtype).masked_fill(hidden, -torch.inf)
+    numbers = torch.zeros(2, 33, dtype=dtype).masked_fill(padding, -torch.inf)
+    inputs = [a if batch_first else a.transpose(0, 1) for a in (q, k, v)]
+    return layer, inputs, {'no mask': {}, 'padding': {'key_padding_mask': padding}, 'hidden': {'attn_mask': hidden},
+                           'both': {'key_padding_mask': padding, 'attn_mask': hidden}, 'numbers': {'attn_mask': added},
+                           'numbers and padding': {'key_padding_mask': numbers, 'attn_mask': added}}
+
+
+def count_weighed(function):
+    """Calls the function, and returns its result and how many calls for weights kernels computed."""
+    calls, attention = [], _multihead.attention
+    _multihead.attention = lambda *call, **more: calls.append(call) or attention(*call, **more)
+    try:
+        return function(), len(calls)
+    finally:
+        _multihead.attention = attention
+
+
+def same_weights(layer, inputs, options, why):
+    dtype = inputs[0].dtype
+    wanted = layer(*inputs, **options)
+    with attnc.torch.use():
+        made, count = count_weighed(lambda: layer(*inputs, **options))
+    check(count == 1, '%s: %d kernels ran' % (why, count))
+    for one, two in zip(made, wanted):
+        check(one.dtype == dtype and one.shape == two.shape, '%s: %s, %s' % (why, one.dtype, one.shape))
+        close(one.double(), two.double(), LIMITS[dtype], why)
+
+
+@case
+def modules_return_weights(folder):
+    """Results and weights are those of nn.MultiheadAttention, averaged and for each head, also without a batch."""
+    for dtype in LIMITS:
+        layer, inputs, masks = weighing(dtype)
+        for name, mask in masks.items():
+            if dtype is not torch.float32 and name not in ('both', 'numbers and padding'): continue
+            for average in True, False:
+                same_weights(layer, inputs, {**mask, 'average_attn_weights': average}, '%s, %s' % (dtype, name))
+    for more in {'batch_first': False}, {'kdim': 16, 'vdim': 12}, {'bias': False}:
+        layer, inputs, masks = weighing(torch.float32, **more)
+        same_weights(layer, inputs, masks['both'], str(more))
+        alone = [a[0] if layer.batch_first else a[:, 0] for a in inputs]
+        mask = {'attn_mask': masks['numbers']['attn_mask'][:3], 'key_padding_mask': masks['numbers and padding']['key_padding_mask'][1]}
+        same_weights(layer, alone, mask, '%s, without a batch' % more)
+    layer, inputs, _ = weighing(torch.float32)
+    with attnc.torch.use():
+        nothing = layer(*inputs, key_padding_mask=torch.ones(2, 33, dtype=torch.bool))
+    check(not nothing[1].any() and torch.equal(nothing[0], layer.out_proj.bias.expand_as(nothing[0])), 'queries that see no key')
+    check(torch.nn.MultiheadAttention.forward is _multihead.original, 'undo')
+
+
+@case
+def threads_get_their_weights(folder):
+    import threading
+    layer, inputs, masks = weighing(torch.float32)
+    wanted = {name: layer(*inputs, **mask, average_attn_weights=False) for name, mask in masks.items()}
+    wrong = []
+    def run(name):
+        for _ in range(10):
+            made = layer(*inputs, **masks[name], average_attn_weights=False)
+            wrong.extend(name for one, two in zip(made, wanted[name]) if not torch.allclose(one, two, atol=1e-5))
+    with attnc.torch.use():
+        threads = [threading.Thread(target=run, args=(name,)) for name in [*masks] * 2]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+    check(not wrong, 'wrong weights: %s' % wrong)
+
+
+@case
+def pytorch_computes_other_weights(folder):
+    """Those with gradients, dropout, torch.compile or vmap, and calls that are wrong."""
+    layer, (q, k, v), masks = weighing(torch.float32)
+    learns = copy.deepcopy(layer).requires_grad_(True)
+    drops, zeros = torch.nn.MultiheadAttention(24, 3, 0.5).requires_grad_(False), torch.nn.MultiheadAttention(24, 3, add_zero_attn=True)
+    compiled = torch.compile(layer, backend='eager', fullgraph=True)
+    several = torch.vmap(lambda q: layer(q, k, v)[1])
+    with attnc.torch.use():
+        for name, function in (('gradients', lambda: learns(q, k, v)[1].square().sum().backward()), ('dropout', lambda: drops(q, q, q)),
+                               ('zeros', lambda: zeros.requires_grad_(False)(q, q, q)), ('a graph', lambda: compiled(q, k, v)),
+                               ('vmap', lambda: several(q[None])), ('autocast', lambda: autocast(layer, q, k, v)),
+                               ('no weights', lambda: layer(q, k, v, need_weights=False))):
+            _, count = count_weighed(function)
+            check(count == 0, '%s: %d kernels ran' % (name, count))
+        for options in {'attn_mask': torch.zeros(20, 32)}, {'key_padding_mask': torch.zeros(1, 33, dtype=torch.bool)}, {'is_causal': True}:
+            try: layer(q, k, v, **options)
+            except (RuntimeError, AssertionError): continue
+            raise Failure('no error for %s' % options)
+    check(learns.in_proj_weight.grad is not None, 'no gradient')
+
+
+def autocast(layer, *inputs):
+    with torch.autocast('cpu', torch.bfloat16): return layer(*inputs)
 
 
 @case

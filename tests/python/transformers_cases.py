@@ -496,6 +496,36 @@ def weights_are_those_of_eager(folder):
 
 
 @case
+def weights_of_every_type(folder):
+    """Calls for weights give those of transformers' own function, also from several threads."""
+    import threading
+    from attnc._model_attention import attention
+    from transformers.models.llama.modeling_llama import eager_attention_forward
+    draws, module, calls = torch.Generator().manual_seed(7), torch.nn.Module(), []
+    module.num_key_value_groups, module.is_causal = 2, False
+    hidden = torch.rand(2, 1, 19, 37, generator=draws) < 0.4
+    hidden[..., 0] = False
+    # that function computes softmax in float32
+    for dtype, limit in (torch.float32, 1e-5), (torch.float64, 1e-6), (torch.float16, 4e-3), (torch.bfloat16, 4e-2):
+        q, k, v = (torch.randn(2, heads, n, 8, generator=draws).to(dtype) for heads, n in ((4, 19), (2, 37), (2, 37)))
+        added = torch.randn(2, 4, 19, 37, generator=draws).to(dtype).masked_fill(hidden, -torch.inf)
+        zeros = torch.zeros(hidden.shape, dtype=dtype).masked_fill(hidden, -torch.inf)
+        for theirs, ours in (None, None), (zeros, ~hidden), (added, added):
+            wanted = eager_attention_forward(module, q, k, v, theirs, 0.3)
+            calls.append((limit, wanted, lambda q=q, k=k, v=v, ours=ours: attention(
+                module, q, k, v, ours, scaling=0.3, output_attentions=True)))
+    wrong = []
+    def run(number):
+        for limit, wanted, call in calls[number:] + calls[:number]:
+            wrong.extend((number, one.dtype) for one, two in zip(wanted, call())
+                         if one.dtype != two.dtype or not torch.allclose(one.double(), two.double(), rtol=0, atol=2 * limit))
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(0, 12, 3)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+    check(not wrong, 'other weights: %s' % wrong)
+
+
+@case
 def narrow_types(folder):
     """The errors of 16-bit models are at most a little larger than those of sdpa."""
     for name in 'Llama', 'Gemma2', 'GptOss':

@@ -157,7 +157,7 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
               algorithm: str | None = None, arrays: Mapping[str, Array | float] | None = None, dropout: float = 0.0,
               seed: int | None = None, out: Array | None = None, threads: int | None = None,
               scores: Mapping[str, Any] | None = None, sums: Mapping[str, Any] | None = None,
-              output: str | None = None) -> AnyArray:
+              output: str | None = None, weights: bool | Array = False) -> AnyArray:
     """Attention from a formula, compiled at the first call.
 
     q, k, v: as for a kernel, [batch, heads, positions, size]; they determine head sizes and dtype
@@ -184,7 +184,7 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     dropout: the probability that a weight is dropped; the others are divided by 1 - dropout. It needs a seed: the same
         seed drops the same weights in every call. Each probability has its own kernel
     seed: the seed of dropout, an integer below 2**63 for tensors, below 2**64 for other arrays
-    out, threads: as for a kernel
+    out, threads, weights: as for a kernel
     scores, sums, output: several inner products, sums and what is computed from these, as the keys of a spec:
         scores={"r": {"query": "q2", "key": "k2"}}, sums={"a": {}, "c": {"similarity": {"softmax": {"modify": "r"}}}},
         output="a - 0.5 * c", arrays={"q2": q2, "k2": k2}. A sum has the weight, mask and denominator of the call where
@@ -238,8 +238,8 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     formula = (weight, score, rule, normalize, algorithm, dropout if dropout else 0.0, declared,
                head_dim, int(inputs[2].shape[3]), _FLOATS[dtype], scaled, "" if several == "{}" else several)
     made: AnyArray
-    if _is(q, "torch", "Tensor"):
+    if _is(q, "torch", "Tensor") and weights is False:
         made = of_tensors().call_formula(formula, *inputs, given, seed, out, threads)
     else:
-        made = of_formula(*formula)._with_arrays(inputs, given, seed, out, threads)
+        made = of_formula(*formula)._with_arrays(inputs, given, seed, out, threads, weights=weights)
     return made

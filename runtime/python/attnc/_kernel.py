@@ -305,11 +305,11 @@ class Kernel:
     # ---- calls
 
     def _with_arrays(self, inputs: Sequence[Any], arrays: Mapping[str, Any], seed: int | None, out: Any,
-                     threads: int | None) -> Any:
+                     threads: int | None, weights: Any = False) -> Any:
         """Calls the kernel with the arrays by their names in the spec."""
         words = {p.name: p.keyword for p in self.parameters}
         given: dict[str, Any] = {words.get(name, name): array for name, array in arrays.items()}
-        return self(*inputs, seed=seed, out=out, threads=threads, **given)
+        return self(*inputs, seed=seed, out=out, threads=threads, weights=weights, **given)
 
     def _given(self, parameters: Mapping[str, Any], query_start: Any = None) -> Mapping[str, Any]:
         """Returns the given parameters and positions by name. A missing parameter is None."""

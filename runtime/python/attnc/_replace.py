@@ -18,6 +18,7 @@ from ._context import cached_constant, constant, constant_size, differentiates, 
 from ._kernel import Kernel
 from ._layer import Attention
 from ._mask import Unreadable, difference, mask_of
+from ._multihead import heads_of, masks_of, results_of
 from ._operators import _WORDS, kernel_of, names_of, operator, text_as
 from ._tensor_call import call_text
 
@@ -407,17 +408,7 @@ class MultiheadAttention(nn.MultiheadAttention):
         if self._report._undone:
             return self.plain().forward(query, key, value, key_padding_mask, need_weights, attn_mask,
                                         average_attn_weights, is_causal)
-        alone = query.dim() == 2
-        arrays: Sequence[Tensor] = (query, key, value)
-        if alone:
-            arrays = [a.unsqueeze(0) for a in arrays]
-        elif not self.batch_first:
-            arrays = [a.transpose(0, 1) for a in arrays]
-        weights: Sequence[Any] = (self.in_proj_weight.chunk(3) if self._same and self.in_proj_weight is not None
-                                  else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight))
-        biases: Sequence[Any] = self.in_proj_bias.chunk(3) if self.in_proj_bias is not None else (None, None, None)
-        q, k, v = (nn.functional.linear(a, w, b).view(*a.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
-                   for a, w, b in zip(arrays, weights, biases))
+        q, k, v = heads_of(self, (query, key, value))
         why = _why_not_of_heads(self, q, k, key_padding_mask, attn_mask)
         if not is_traced():
             self._report._note(self._name, why)
@@ -428,12 +419,9 @@ class MultiheadAttention(nn.MultiheadAttention):
         shares: Optional[Tensor] = None
         if need_weights and not is_traced() and not differentiates((q, k, v)):
             made, shares = self.attention(q, k, v, weights=True)
-            shares = shares.mean(1) if average_attn_weights else shares
-            shares = shares[0] if alone else shares
         else:
             made = self.attention(q, k, v)
-        out = self.out_proj(made.transpose(1, 2).flatten(2))
-        return (out[0] if alone else out if self.batch_first else out.transpose(0, 1)), shares
+        return results_of(self, query, made, shares, average_attn_weights)
 
 
 def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding: Optional[Tensor],
@@ -443,13 +431,10 @@ def _why_not_of_heads(module: MultiheadAttention, q: Tensor, k: Tensor, padding:
         raise NotImplementedError("torch.compile cannot compare the mask of an nn.MultiheadAttention with a spec; "
                                   "call undo() of the result of replace() to restore the module")
     kept: Optional[Tensor] = None
-    for mask, shape in (padding, (-1, 1, 1, k.shape[2])), (attn_mask, (-1, module.num_heads, q.shape[2], k.shape[2])):
-        if mask is None:
-            continue
+    for mask in masks_of(q, k, padding, attn_mask):
         if _is_bias(mask):
             return "the model adds a bias to the inner products"
         here = ~mask if mask.dtype == torch.bool else _kept(mask)
-        here = here.view(shape) if mask is padding or mask.dim() == 3 else here.expand(1, 1, *here.shape)
         kept = here if kept is None else kept & here
     return module._shaped.why_not_by_mask(module.attention.kernel._text, q, k, kept, False)
 

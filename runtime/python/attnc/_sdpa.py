@@ -1,8 +1,8 @@
 """attnc.torch.use(): PyTorch's scaled_dot_product_attention computes on the CPU with kernels of attnc.
 
-It replaces two operators of PyTorch: the fused attention for CPUs, and its gradient. Nothing else changes, because
-autograd, torch.compile and modules such as nn.MultiheadAttention call these operators. The operators are in C (sdpa.c),
-because Python code for them takes longer than many calls.
+It replaces two operators of PyTorch: the fused attention for CPUs, and its gradient. autograd, torch.compile and modules
+call these operators. They are in C (sdpa.c), because Python code for them takes longer than many calls. Only calls of
+nn.MultiheadAttention for weights have no such operator: they are computed in its forward() (_multihead.py).
 """
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import warnings
 from typing import Any, Sequence
 
 import torch
+from torch import nn
 
-from . import _tensors
+from . import _multihead, _tensors
 from ._compiler import CompilerError, Source
 from ._context import OF_ONE_PROCESS, parallel
 from ._kernel import _of_source
@@ -101,6 +102,11 @@ def set_work(work: int) -> None:
     ctypes.c_int64.in_dll(_library(), "attnc_sdpa_work").value = work
 
 
+def _work_of_weights() -> int:
+    """Returns how many multiply-adds a call for weights needs. It is checked in Python, so it needs more than others."""
+    return 64 * ctypes.c_int64.in_dll(_library(), "attnc_sdpa_work").value
+
+
 def calls() -> int:
     """Returns the number of calls that kernels of attnc have computed."""
     return ctypes.c_int64.in_dll(_library(), "attnc_sdpa_calls").value
@@ -125,6 +131,7 @@ class Replaced:
             Replaced._users -= self._active
             if self._active and not Replaced._users:
                 _library().attnc_sdpa_restore()
+                nn.MultiheadAttention.forward = _multihead.original  # type: ignore[method-assign]
             self._active = False
 
     def __reduce__(self) -> Any:
@@ -146,6 +153,7 @@ def _replace_operators() -> None:
         first._destroy()  # type: ignore[no-untyped-call]
     if not _library().attnc_sdpa_replace(_choose, _refuse):
         raise RuntimeError("attnc.torch.use(): PyTorch does not let its operators be replaced")
+    nn.MultiheadAttention.forward = _multihead.forward_of_weights(_work_of_weights)  # type: ignore[method-assign]
 
 
 _failed: set[Any] = set()  # kernels that are not ready, and could not be compiled
@@ -156,7 +164,9 @@ _lock = threading.Lock()
 def use() -> Replaced:
     """Makes torch.nn.functional.scaled_dot_product_attention on the CPU use kernels of attnc if they are faster: calls
     without a mask or with is_causal=True, without dropout, of float32, bfloat16, float16 or float64, that are not too
-    small. PyTorch computes all other calls. Gradients, torch.compile and modules work as before.
+    small. PyTorch computes all other calls. Gradients, torch.compile and modules work as before. Kernels also compute calls
+    of nn.MultiheadAttention with need_weights=True that have neither gradients nor dropout, with any of its masks; there a
+    query that sees no key gives 0, and PyTorch gives NaN.
 
     Returns an object whose undo() restores PyTorch's operators; in `with attnc.torch.use():` the end of the block does.
     A kernel is compiled at its first use on a machine; `attnc.compile_all` does it ahead."""
