@@ -196,8 +196,8 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
         s->assign[0].expr = expr_mul(x->m, first, expr_operand(x->m, 1));
     }
     const bool region = v->where && !sum->state && !sum->of_slice;
-    /* A tile of pairs has 0 outside the region already. */
-    const bool of_pairs = sum->streamed && x->stream >= 0;
+    /* A tile of pairs has 0 outside the region already. Rows, which have no axis of lanes, do not. */
+    const bool of_pairs = sum->streamed && x->stream >= 0 && lower_of_pairs(x, from);
     if (region && (sum->over_outer || !of_pairs || (!inlined && graph_summed(v) == 2)))
         s->assign[0].expr = expr_select(x->m, v->where, s->assign[0].expr,
                                         expr_real(x->m, sum->maximum ? -INFINITY : 0));
