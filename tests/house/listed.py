@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that tests/suites.txt has every suite, and that Meson has the same suites."""
+"""Checks that tests/suites.txt has every suite, that Meson has the same suites, and that no command leaves files in the
+root of the project."""
+import fnmatch
 import glob
 import json
 import os
@@ -14,6 +16,9 @@ NO_TESTS = {'tests/peers/run.py', 'tests/peers/delta.py', 'tests/peers/flex.py',
 NAMED = {'quick', 'unit', 'house'}
 BUILDS = {'plain', 'sanitized'}
 WHEN = {'-', 'x86_64', 'demo'}
+OF_ROOT = {'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'compiler', 'dev', 'examples', 'generated', 'ir',
+           'meson.build', 'meson_options.txt', 'pyproject.toml', 'runtime', 'specs', 'tests'}
+BUILT = ('.*', 'build*', 'debian', 'obj-*', '__pycache__')  # .gitignore has these, and nobody commits them
 
 
 def rows():
@@ -59,9 +64,18 @@ def meson():
     if tests != wanted: return 'these differ: ' + ' '.join(sorted(set(tests) ^ set(wanted)))
 
 
+def root():
+    """This suite starts late, so it sees what other suites and the commands of README files leave."""
+    left = [name for name in sorted(set(os.listdir(ROOT)) - OF_ROOT)
+            if not any(fnmatch.fnmatch(name, pattern) for pattern in BUILT)]
+    if left: return 'remove these, which attnc or a test has written: ' + ' '.join(left)
+    gone = sorted(OF_ROOT - set(os.listdir(ROOT)))
+    if gone: return 'OF_ROOT lists these, which the root does not have: ' + ' '.join(gone)
+
+
 def main():
     count = {'ok': 0, 'FAIL': 0, 'skip': 0}
-    for check in well_formed, scripts, units, meson:
+    for check in well_formed, scripts, units, meson, root:
         verdict, why = 'ok', ''
         if check is meson and not shutil.which('meson'): verdict, why = 'skip', 'there is no meson'
         else: why = check() or ''
