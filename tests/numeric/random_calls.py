@@ -89,6 +89,9 @@ class Drawn(decode.Grown):
         are more exact, and the quadratic form is right. Such features cancel in a small weight."""
         if self.spec['dtype'] == 'f64': return False
         wider = {key: x for key, x in self.spec.items() if key not in ('storage', 'schedule')}
+        if 'arrays' in wider:   # their numbers are those of 16 bits, but a kernel of f64 takes no such arrays
+            wider['arrays'] = {name: {key: x for key, x in a.items() if x not in ('f16', 'bf16')}
+                               for name, a in wider['arrays'].items()}
         d = self.d | {'spec': wider | {'dtype': 'f64', 'emit': ['forward']}}
         kernel = self.suite.kernel(d, self.folder + '/wider')
         expected, exact = self.answer.expected, kernel(self.P, self.q, self.k, self.v, 1)

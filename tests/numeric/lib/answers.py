@@ -114,13 +114,13 @@ NUDGED = {wide: [exact_definitions(seed, number) for seed in range(6)]
           for wide, number in ((True, np.float64), (False, np.float32))}
 
 
-def attend(module, spec, arrays, number):
+def attend(module, spec, arrays, number, **how):
     # number(x) converts an array of one element to a scalar
     numbers = (lambda x: x.astype(number)) if isinstance(number, type) else number
     P = {n: numbers(x) if x.dtype.kind == 'f' else x for n, x in arrays.items()}
     q, k, v = (P.pop(n) for n in 'qkv')
     with np.errstate(over='ignore', invalid='ignore'):
-        return module.attend(spec, P, q, k, v)
+        return module.attend(spec, P, q, k, v, **how)
 
 
 class Answer:
@@ -141,7 +141,8 @@ class Answer:
     def scale(self):
         own, values = definitions.values_apart(self.spec, self.arrays['k'], self.arrays['v'])
         sizes = definitions.positive(self.arrays) | {'v': np.abs(values)}
-        scale = np.abs(attend(definitions, own, sizes, np.float64)).max(-1, keepdims=True)
+        apart = bool({'sums', 'output'} & set(own))   # an output may be smaller than its sums
+        scale = np.abs(attend(definitions, own, sizes, np.float64, sizes=apart)).max(-1, keepdims=True)
         check(np.isfinite(scale).all(), 'the generator made a case whose allowance is not finite')
         return scale
 

@@ -3,7 +3,7 @@
 Every result is rounded to its type. Sums go from first to last. Functions are computed in wider numbers."""
 import numpy as np
 
-WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble}
+WIDER = {np.dtype(np.float32): np.float64, np.dtype(np.float64): np.longdouble, np.dtype(np.longdouble): np.longdouble}
 FUNCTIONS = {np.exp, np.log, np.tanh, np.sin, np.cos, np.power}
 
 
