@@ -144,11 +144,15 @@ static bool varies(const struct expr *e)
 static void skip_chunks(struct loops *l, int stream)
 {
     struct module *const m = l->module;
-    struct stmt *const window = stmts_window(l->body), *const keys = window ? stmts_loop(window->body, stream) : NULL;
-    if (!keys || keys->ranges || keys->from->op != EXPR_MAX) return;
-    const struct expr *const first = keys->from->arg[1];
-    if (varies(first)) return;
-    window->from = expr_div(m, expr_max(m, first, expr_int(m, 0)), expr_int(m, m->axis[window->axis].extent));
+    struct stmt *const window = stmts_window(l->body);
+    const struct expr *first = NULL; /* the first key that a loop reads. Each region has a loop */
+    for (struct stmt *keys = window ? stmts_loop(window->body, stream) : NULL; keys; keys = keys->next) {
+        if (keys->op != LOOPS_FOR || keys->axis != stream) continue;
+        if (keys->ranges || keys->from->op != EXPR_MAX || varies(keys->from->arg[1])) return;
+        first = first ? expr_min(m, first, keys->from->arg[1]) : keys->from->arg[1];
+    }
+    if (first)
+        window->from = expr_div(m, expr_max(m, first, expr_int(m, 0)), expr_int(m, m->axis[window->axis].extent));
 }
 
 void bound_loops(const struct compilation *c, struct loops *l)

@@ -282,6 +282,17 @@ FOUND |= {
         'similarity': 'softmax', 'mask': {'not': {'any': [{'block_window': {'block': 12, 'left': 2, 'right': 1}}, {'global': {'tokens': [49, 14]}}]}},
         'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'elu_plus_one'}}}}, 'output': 'a - c',
         'shape': {'head_dim': 2, 'value_dim': 32}, 'n_q': 2, 'n_k': 76},
+    'masks_of_few_queries': {
+        'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': {'all': ['causal', {'window': {'left': 17, 'dilation': 3}}]},
+        'sums': {'a': {}, 'c': {'mask': {'all': ['causal', {'block_window': {'block': 8, 'left': 1}}]}}}, 'output': 'a - c',
+        'shape': {'head_dim': 4}, 'emit': ['forward', 'decode'], 'chunks': [1], 'n_q': 46, 'n_k': 46},
+    'output_that_cancels': {
+        'similarity': 'softmax', 'mask': 'causal', 'sums': {'a': {}, 'c': {'mask': {'window': {'left': 5}}}},
+        'output': 'tanh(a) * (1 + c) - a', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'array_at_queries': {
+        'similarity': {'softmax': {'modify': 's + tanh(a[b][h][i])'}}, 'mask': 'causal', 'normalize': 'none',
+        'arrays': {'a': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],
+        'n_q': 20, 'n_k': 25},
     'undivided_sums': {
         'similarity': {'softmax': {'scale': 1}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 4},
         'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a / fmax(fabs(n), 1)', 'emit': ['forward', 'backward', 'decode']},

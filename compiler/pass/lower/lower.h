@@ -121,9 +121,10 @@ int lower_new_compensation(struct lowering *x, bool streamed, int to, struct stm
    is 0 or -inf. */
 void lower_apply_region(struct lowering *x, const struct value *sum, int operand, double neutral);
 
-/* Makes the loops over keys with the body `inside`: one for each region of the sums that lower_values has lowered. Each
-   has the statements that its sums need, so that it visits only tiles of this region. (regions.c) */
-void lower_regions(struct lowering *x, struct stmt *inside);
+/* Makes the loops over keys `from` to `to` - 1 with the body `inside`: one for each region of the sums that
+   lower_values has lowered. Each has the statements that its sums need, so that it visits only tiles of this region.
+   (regions.c) */
+void lower_regions(struct lowering *x, struct stmt *inside, const struct expr *from, const struct expr *to);
 
 /* Sums over the lanes with a vector per point of the stream (stage ACROSS, sweep.c):
    - lower_sums_across: whether a value is such an output
@@ -173,8 +174,8 @@ struct stmt *lower_loop_over(struct lowering *x, struct stmt ***at, int axis, co
 /* Makes the array of an input, parameter or table, unless it exists. */
 void lower_array(struct lowering *x, int number, enum array_kind kind);
 /* Makes the statements before, in and after one loop over keys: for states if `sums` is STATE, otherwise for all
-   other values. Returns the common region of the sums, or NULL. */
-const struct expr *lower_values(struct lowering *x, enum stage sums);
+   other values. */
+void lower_values(struct lowering *x, enum stage sums);
 
 /* Makes the second loop over keys, with the values of stage AGAIN and the values of stage INSIDE that they need. */
 void lower_again(struct lowering *x);

@@ -215,17 +215,14 @@ struct stmt *lower_query_body(struct lowering *x)
     x->open = x->opened = lower_new_list(x);
     x->close = x->closed = lower_new_list(x);
     lower_begin_across(x);
-    (void)lower_values(x, AFTER);
+    lower_values(x, AFTER);
     lower_copy_outputs(x, false, x->outer_only ? &x->close : &x->end);
     if (!x->prefix) lower_copy_outputs(x, true, &x->close);
     if (x->outer_only) {
         run_sums_once(x, inside);
         outer_loops(x, *inside);
-    } else if (x->whole_chunk) {
-        *x->before = *inside;
-        while (*x->before) x->before = &(*x->before)->next;
     } else if (*inside) {
-        lower_regions(x, *inside);
+        lower_regions(x, *inside, expr_int(x->m, 0), x->stream < 0 ? NULL : expr_size(x->m, x->stream));
     }
     lower_again(x);
     *x->before = *after;

@@ -1,15 +1,15 @@
-/* Makes a loop over keys for each region. Sums with different masks share no loop: a tile that only one of the masks
-   shows is not computed for the other, and a tile is masked for one region only. Values that several loops need are
-   computed in each of them. */
+/* Makes a loop over keys for each region, or statements without a loop if they take all keys of a chunk. Sums with
+   different masks share no loop: a tile that only one of the masks shows is not computed for the other, and a tile is
+   masked for one region only. Values that several loops need are computed in each of them. */
 #include "lower.h"
 #include "../../../ir/stmts.h"
 
-/* Whether v is a sum that the loops over keys compute. */
+/* Whether v is a sum that the loops over keys compute. For few queries, states are sums of pairs. */
 static bool is_summed(const struct lowering *x, int v)
 {
     const enum stage stage = x->lowered[v].stage;
-    return x->needed[v] && !(x->done && x->done[v]) && (stage == AFTER || stage == ACROSS) &&
-           lower_has_stream(x, &x->g->value[v]);
+    const bool of_pairs = stage == AFTER || stage == ACROSS || (stage == STATE && x->rows >= 0);
+    return x->needed[v] && !(x->done && x->done[v]) && of_pairs && lower_has_stream(x, &x->g->value[v]);
 }
 
 /* Whether s masks a tile for another region. */
@@ -54,7 +54,7 @@ static struct stmt *statements_of(const struct lowering *x, const struct stmt *i
     return first;
 }
 
-void lower_regions(struct lowering *x, struct stmt *inside)
+void lower_regions(struct lowering *x, struct stmt *inside, const struct expr *from, const struct expr *to)
 {
     const struct expr **const region = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *region);
     int regions = 0;
@@ -64,10 +64,16 @@ void lower_regions(struct lowering *x, struct stmt *inside)
         while (k < regions && region[k] != x->g->value[v].where) k++;
         if (k == regions) region[regions++] = x->g->value[v].where;
     }
-    for (int k = 0; k < (regions ? regions : 1); k++) {
-        const struct expr *const all = x->stream < 0 ? NULL : expr_size(x->m, x->stream);
-        struct stmt *const loop = lower_stream_loop(x, &x->before, expr_int(x->m, 0), all);
+    const bool shares = regions < 2 || (x->whole_chunk && x->solve >= 0); /* all sums have the statements `inside` */
+    for (int k = 0; k < (shares ? 1 : regions); k++) {
+        struct stmt *const body = shares ? inside : statements_of(x, inside, region[k]);
+        if (x->whole_chunk) {
+            *x->before = body;
+            while (*x->before) x->before = &(*x->before)->next;
+            continue;
+        }
+        struct stmt *const loop = lower_stream_loop(x, &x->before, from, to);
         loop->where = regions ? region[k] : NULL;
-        loop->body = regions < 2 ? inside : statements_of(x, inside, region[k]);
+        loop->body = body;
     }
 }

@@ -385,7 +385,7 @@ void lower_states(struct lowering *x, struct stmt **at)
     x->inside = inside;
     x->end = lower_new_list(x);
     struct stmt **const prepared = x->prepare = x->rows >= 0 ? lower_new_list(x) : NULL;
-    const struct expr *const region = lower_values(x, STATE);
+    lower_values(x, STATE);
     x->prepare = NULL;
     name_next_chunk(x, *before);
     name_next_chunk(x, *inside);
@@ -434,10 +434,13 @@ void lower_states(struct lowering *x, struct stmt **at)
     }
     struct stmt **in_window = &window->body, *keys = lower_loop_over(x, &in_window, x->chunk, first, last, 1);
     keys->parallel = true;
-    struct stmt *stream = lower_stream_loop(x, &x->before, from, to);
-    stream->body = *inside;
-    if (x->rows >= 0) stream->where = region;
-    if (x->whole_chunk) lower_sums_of_states(x, stream, *fold);
+    if (x->rows >= 0)
+        lower_regions(x, *inside, from, to);
+    else {
+        struct stmt *const stream = lower_stream_loop(x, &x->before, from, to);
+        stream->body = *inside;
+        if (x->whole_chunk) lower_sums_of_states(x, stream, *fold);
+    }
     keys->body = *before;
     *in_window = *fold;
     while (*in_window) in_window = &(*in_window)->next;

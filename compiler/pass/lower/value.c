@@ -342,7 +342,7 @@ void lower_value(struct lowering *x, int v)
     }
 }
 
-const struct expr *lower_values(struct lowering *x, enum stage sums)
+void lower_values(struct lowering *x, enum stage sums)
 {
     bool *needed = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *needed);
     x->needed = needed;
@@ -358,20 +358,12 @@ const struct expr *lower_values(struct lowering *x, enum stage sums)
         needed[x->g->output[o].value] = true;
         mark_needed(x, x->g->output[o].value, needed);
     }
-    const struct expr *region = NULL;
-    bool first = true;
     for (int v = 0; v < x->g->values; v++) {
         if (!needed[v] || (x->done && x->done[v])) continue;
         lower_value(x, v);
         if (x->prepare && x->lowered[v].stage == BEFORE && x->g->value[v].operands && !x->lowered[v].inlined)
             x->l->array[x->lowered[v].array].shared = true;
-        const enum stage stage = x->lowered[v].stage;
-        const bool of_rows = stage == STATE && x->rows >= 0;
-        if ((stage != AFTER && stage != ACROSS && !of_rows) || !lower_has_stream(x, &x->g->value[v])) continue;
-        region = first ? x->g->value[v].where : region == x->g->value[v].where ? region : NULL;
-        first = false;
     }
-    return region;
 }
 
 void lower_again(struct lowering *x)
