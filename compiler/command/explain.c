@@ -562,6 +562,33 @@ static void explain_ir(const struct unit *p, unsigned emit)
     text_free(&text);
 }
 
+/* Prints the form and the costs of each sum as a kernel that computes it alone. */
+static void explain_sums(const struct unit *p, const struct costs *costs, const struct options *o)
+{
+    const struct schedule none = {0};
+    if (p->spec->sums < 2) return;
+    section("Sums, each as if it were computed alone; together they share keys, and weights that are equal");
+    for (int k = 0; k < p->spec->sums; k++) {
+        const char *const name = p->spec->sum[k]->name,
+                          **const set = arena_alloc(p->arena, (size_t)(o->sets + 2) * sizeof *set);
+        struct options alone = *o;
+        enum status status;
+        for (int n = 0; n < o->sets; n++) set[n] = o->set[n];
+        set[alone.sets++] = arena_printf(p->arena, "output=%s", name);
+        set[alone.sets++] = "emit=[forward]";
+        alone.set = set;
+        alone.schedule = &none;
+        alone.tuned = alone.backward = alone.decode = false;
+        alone.emit = 0;
+        struct unit *const sum = unit_of_text(p->file, p->text, p->text_length, &alone, &status);
+        if (!sum) continue;
+        printf("  %s%s%s\n", name, sum->why_quadratic ? ": no linear form: " : "",
+               sum->why_quadratic ? sum->why_quadratic : "");
+        explain_forward(sum, costs);
+        unit_free(sum);
+    }
+}
+
 /* Prints all sections about a spec, first the form and its costs. */
 static void explain(const struct unit *p, const struct costs *all, const struct options *o)
 {
@@ -575,6 +602,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_algorithm(p);
     explain_pairs(p);
     explain_costs(p, costs);
+    explain_sums(p, costs, o);
     explain_gradients(p, costs);
     explain_ranks(p, costs);
     explain_storage(p);

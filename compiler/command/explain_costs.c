@@ -125,6 +125,11 @@ static bool print_costs(const struct unit *p, const struct costs *costs, enum co
     return exact;
 }
 
+void explain_forward(const struct unit *p, const struct costs *costs)
+{
+    (void)print_costs(p, costs, ALL_QUERIES);
+}
+
 static bool has_few(const struct unit *p)
 {
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_FORWARD], &v);)

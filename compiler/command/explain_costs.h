@@ -37,6 +37,8 @@ void count_head(const struct unit *p, const struct call_parts *run, int64_t n_q,
                 const struct costs *costs, struct counts *counts, struct roofline *roofline);
 
 void explain_costs(const struct unit *p, const struct costs *costs);
+/* Prints the rows of forward with all queries. */
+void explain_forward(const struct unit *p, const struct costs *costs);
 /* Returns the rows of all tables of costs as a list of objects, for one head. */
 json_t *explain_costs_json(const struct unit *p, const struct costs *costs);
 void explain_gradients(const struct unit *p, const struct costs *costs);

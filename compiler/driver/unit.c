@@ -17,13 +17,18 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
 {
     struct text source = {0};
     *status = read_spec_file(file, o, &source);
-    if (*status != STATUS_DONE) {
-        text_free(&source);
-        return NULL;
-    }
+    struct unit *const p = *status == STATUS_DONE ? unit_of_text(file, source.data, source.length, o, status) : NULL;
+    text_free(&source);
+    return p;
+}
+
+struct unit *unit_of_text(const char *file, const char *text, size_t length, const struct options *o,
+                          enum status *status)
+{
+    *status = STATUS_DONE;
     struct arena *arena = arena_new();
-    struct diagnostics *d = diagnostics_new(arena, file, source.data, source.length);
-    struct unit *const p = unit_read(arena, file, source.data, source.length, o, d);
+    struct diagnostics *d = diagnostics_new(arena, file, text, length);
+    struct unit *const p = unit_read(arena, file, text, length, o, d);
     if (p->graph) unit_check(p, d);
     if (p->graph && diagnostics_errors(d) == 0) share_positions(p, d);
     bool good = p->graph != NULL && diagnostics_errors(d) == 0 &&
@@ -45,7 +50,6 @@ struct unit *unit_make(const char *file, const struct options *o, enum status *s
                          o->decode ? "--decode" : "--chunks");
     if (diagnostics_flush(d, stderr, o->console.color) > 0) good = false;
     if (of_schedule != d && diagnostics_flush(of_schedule, stderr, o->console.color) > 0) good = false;
-    text_free(&source);
     if (!good) {
         if (*status == STATUS_DONE) *status = expression_library_missing() ? STATUS_MACHINE : STATUS_INPUT;
         unit_free(p);

@@ -250,6 +250,20 @@ def heads_that_differ(place):
 
 
 @case
+def explain_tells_sums_apart(place):
+    """The rows of a sum are those of a kernel that computes it alone, without the spec's schedule and gradients."""
+    place.write('s.yaml', 'similarity: softmax\nmask: {window: {left: 99}}\nsums: {near: {}, all: {mask: none, similarity: {linear: '
+                '{features: elu_plus_one}}}}\noutput: 3 * near + all\nemit: [forward, backward]\nschedule: {tile_q: 32}\nshape: {head_dim: 64}\n')
+    done = place.attnc('explain', 's.yaml', '--lengths', '4096', *ALONE)
+    near, rest = done.stdout.split('\nSums, each ')[1].split('\n  near: no linear form: exp(')[1].split('\n  all\n')
+    row = r'^ +4096 +%s +(\S+)'
+    pairs = sum(min(i + 1, 100) for i in range(4096))
+    check(abs(float(re.search(row % 'quadratic', near, re.M)[1]) / (256 * pairs) - 1) < 1e-3, near)
+    check(float(re.search(row % 'linear', rest.split('\n\n')[0], re.M)[1]) < 4096 * 64 * 64 * 8, rest)
+    check(not done.stderr and 'Sums' not in place.attnc('explain', 'softmax', *ALONE).stdout, done.stderr)
+
+
+@case
 def explain_tells_the_time_on_ranks(place):
     def rows(*words):
         said = place.attnc('explain', *words, *ALONE, '--lengths', '64k', '--heads', '32/8').stdout
