@@ -137,6 +137,9 @@ struct stmt {
        DOT, see below. */
     const struct expr *when;
     int64_t step;
+    /* Used by FOR with one range, which is drawn from a given list. If true, kernels process `step` of its indices at a
+       time, which need not be neighbours. The interpreter processes neighbours. */
+    bool gathers;
     bool parallel;
     /* Used by a parallel FOR. If true, iterations add to shared sums in sequential order. Results then do not
        depend on the number of threads. */

@@ -95,6 +95,7 @@ static void for_text(struct format *f, struct stmt *s)
         format_flag(f, "apart", &s->apart);
     }
     if (format_has(f, "in", s->ranges > 0)) ranges_text(f, s);
+    format_flag(f, "gather", &s->gathers);
     format_clause(f, "where", &s->where);
     format_clause(f, "when", &s->when);
     resumes_text(f, s);

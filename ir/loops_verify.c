@@ -223,6 +223,9 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
             (expr_uses(bound[k], expr_lo(c->module, s->axis)) || expr_uses(bound[k], expr_hi(c->module, s->axis))))
             return complaint(c, "its bounds use the range of '%s', which they define", name);
     }
+    if (s->gathers && (s->ranges != 1 || !s->range[0].drawn || !s->range[0].drawn->draw->name || s->period ||
+                       s->block || s->where || s->when || s->parallel))
+        return "only the indices of a list, without a region, are gathered";
     const char *wrong = check_period(c, s);
     if (wrong) return wrong;
     wrong = ranges_check(c->module, s);

@@ -50,7 +50,7 @@ ATTN_API void attn_draw_listed(struct attn_draw *draw, const int32_t *number)
     for (int64_t a = draw->first; a <= draw->last; a++, number += draw->count) {
         int64_t *const list = draw->list + (a - draw->first) * (draw->count + 1), n = 0;
         for (int64_t t = 0; t < draw->count; t++) {
-            const int64_t at = at_least(list + 1, n, number[t]);
+            const int64_t at = n > 0 && list[n] >= number[t] ? at_least(list + 1, n, number[t]) : n;
             if (number[t] < 0 || (at < n && list[1 + at] == number[t])) continue;
             for (int64_t k = n++; k > at; k--) list[1 + k] = list[k];
             list[1 + at] = number[t];

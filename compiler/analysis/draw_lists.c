@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { RANGE_BYTES = 16, NUMBER_BYTES = 8 };
+enum { RANGE_BYTES = 16, NUMBER_BYTES = 8, GATHERED_BYTES = 4 };
 
 bool draw_same_lists(const struct expr *a, const struct expr *b)
 {
@@ -38,6 +38,7 @@ static int64_t lists_of(const struct compilation *c, const struct expr *drawn)
     int64_t block = 1;
     roles_of(c->graph, 0, &roles);
     const bool in_lanes = roles.lane >= 0 && (expr_axes(drawn->arg[0]) >> roles.lane & 1);
+    if (c->program.by_heads && !in_lanes) return 1; /* a tile has the heads of one query */
     floor_quotient(c->loops->module, drawn->arg[0], &x, &block);
     return ((in_lanes ? c->tiling.tile_q : c->tiling.tile_k) - 2 + block) / block + 1;
 }
@@ -56,6 +57,12 @@ int64_t draw_union_bytes(const struct compilation *c, const struct stmt *s)
 {
     int64_t ranges = 0, drawn = 0;
     if (s->op == LOOPS_DOT) return 0;
+    if (s->gathers) {
+        const struct expr *const list = s->range[0].drawn, *position;
+        int64_t block = 1;
+        floor_quotient(c->loops->module, list->arg[1], &position, &block);
+        return round_64(list->draw->count * block * GATHERED_BYTES);
+    }
     for (int k = 0; k < s->ranges; k++)
         if (s->range[k].drawn)
             drawn += lists_of(c, s->range[k].drawn) * s->range[k].drawn->draw->count;

@@ -59,7 +59,7 @@ static int64_t most_rows(const struct loops *l, const struct stmt *s, int array)
 }
 
 /* Returns the bytes of an array's row. A row of values that are keys has the bytes of a key. */
-static int64_t row_bytes(const struct compilation *c, const struct array *a)
+int64_t pages_row_bytes(const struct compilation *c, const struct array *a)
 {
     int64_t elements = 1;
     for (int k = 0; k < a->rank; k++)
@@ -75,11 +75,19 @@ int64_t pages_offset(const struct compilation *c, int array)
     int64_t bytes = 0;
     for (int a = 0; a < array; a++)
         if (array_in_pages(l, &l->array[a]))
-            bytes += (most_rows(l, l->body, a) * row_bytes(c, &l->array[a]) + 63) / 64 * 64;
+            bytes += (most_rows(l, l->body, a) * pages_row_bytes(c, &l->array[a]) + 63) / 64 * 64;
     return bytes;
+}
+
+bool loops_gather(const struct loops *l)
+{
+    struct stmts w = {.list = l->body};
+    bool any = false;
+    while (stmts_next(&w)) any |= w.now->gathers;
+    return any;
 }
 
 int64_t pages_workspace(const struct compilation *c)
 {
-    return c->state.paged ? pages_offset(c, c->loops->arrays) : 0;
+    return c->state.paged || loops_gather(c->loops) ? pages_offset(c, c->loops->arrays) : 0;
 }

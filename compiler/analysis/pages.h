@@ -4,14 +4,19 @@
 
 #include "../schedule/schedule.h"
 
-/* Pages of a state (pages.c). In the workspace, the rows of a tile that is on several pages follow the lists of ranges.
+/* Pages of a state (pages.c). In the workspace, the rows of a tile that is on several pages, or that a loop gathers,
+   follow the lists of ranges.
    - array_in_pages returns whether the array has a row for each key.
    - loops_read_pages returns whether a program reads such rows only in loops over keys, at the keys of a range.
-   - pages_workspace returns the bytes of the rows of all arrays, and pages_offset the bytes before those of one. */
+   - pages_workspace returns the bytes of the rows of all arrays, and pages_offset the bytes before those of one.
+   - pages_row_bytes returns the bytes of a row.
+   - loops_gather returns whether a loop gathers rows. */
 bool array_in_pages(const struct loops *l, const struct array *a);
 bool loops_read_pages(const struct loops *l);
 int64_t pages_workspace(const struct compilation *c);
 int64_t pages_offset(const struct compilation *c, int array);
+bool loops_gather(const struct loops *l);
+int64_t pages_row_bytes(const struct compilation *c, const struct array *a);
 /* The sums over the keys of pages that several sequences share (common_keys.c). A program computes them once for the
    rows of all these sequences, a chunk at a time.
    - chunk: the keys of a chunk

@@ -49,6 +49,7 @@ static void take_pages(struct unit *p, struct compilation *const *attending, int
     for (int k = 0; k < attendings && paged; k++) {
         struct compilation *const c = attending[k];
         struct common_keys common;
+        c->loops->workspace -= pages_workspace(c);
         c->state.paged = true;
         c->loops->workspace += pages_workspace(c);
         c->state.common = c->program.few && common_keys_of(c->loops, &common);

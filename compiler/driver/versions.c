@@ -122,19 +122,32 @@ static bool reads_alike(const struct compilation *heads, const struct compilatio
     return !keys_read_on(quadratic, &first, &back) || keys_read_on(heads, &of_heads, &back_of_heads);
 }
 
-/* Compiles the form "heads" (few queries of many heads), and adds it to the target's versions. Only kernels whose
-   keys are also the values have this form, as in multi-head latent attention. */
+/* Returns whether a region of the graph is a list of keys. */
+static bool has_lists(const struct graph *g)
+{
+    bool has = false;
+    for (int v = 0; v < g->values; v++)
+        for (struct exprs w = {.of = g->value[v].where}; g->value[v].where && exprs_next(&w);)
+            has |= w.e->op == EXPR_DRAWN && w.e->draw->name;
+    return has;
+}
+
+/* Compiles the form "heads", and adds it to the target's versions. Only these kernels have this form:
+   - kernels whose keys are also the values, as in multi-head latent attention, for few queries of many heads
+   - kernels that gather the keys in lists, for any call */
 static void add_heads(struct maker *x, const struct target *target, int first, bool shown)
 {
     struct unit *p = x->p;
     struct versions *const forward = &p->kernel.of[STEP_FORWARD];
-    bool some = p->spec->values_are_keys && !has_prefix_sums(p->graph) && first < forward->count;
+    bool some = (p->spec->values_are_keys || has_lists(p->graph)) && !has_prefix_sums(p->graph) &&
+                first < forward->count;
     for (int v = first; v < forward->count; v++)
         some &= forward->version[v].few && !forward->version[v].c->program.linear;
     if (!some) return;
     struct compilation *c = maker_for_few(x, target, (struct program){.kind = PROGRAM_FORWARD, .by_heads = true},
                                           shown);
-    if (!c || ((p->spec->emit & EMIT_DECODE) && !reads_alike(c, forward->version[first].c))) return;
+    if (!c || !(p->spec->values_are_keys || loops_gather(c->loops))) return;
+    if ((p->spec->emit & EMIT_DECODE) && !reads_alike(c, forward->version[first].c)) return;
     for (int v = first; v < forward->count; v++) forward->version[v].heads = c;
     p->kernel.compilation[p->kernel.compilations++] = c;
 }

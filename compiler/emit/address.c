@@ -196,7 +196,10 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
     struct arena *arena = x->m->arena;
     const char *const name = emit_local(x, a->name), *made = NULL, *array = name;
     if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) array = arena_printf(arena, "last_%s", array);
-    if (x->c->state.paged && array_in_pages(x->l, a)) array = arena_printf(arena, "paged_%s", array);
+    if (x->gathers && array_in_pages(x->l, a))
+        array = arena_printf(arena, "gathered_%s", array);
+    else if (x->c->state.paged && array_in_pages(x->l, a))
+        array = arena_printf(arena, "paged_%s", array);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */

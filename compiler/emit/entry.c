@@ -184,9 +184,10 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     const enum dtype keys = spec_type_of_keys(spec), values = spec_type_of_values(spec);
     const char *const strides = emit_strides_member(e->p->arrays);
     const struct kernel_array *const ids = emit_param_of_ids(e->p->arrays);
-    bool by_heads = false;
+    bool by_heads = false, gathers = false;
     int masks = 0;
     for (int k = 0; k < e->versions; k++) by_heads |= e->version[k].heads != NULL;
+    for (int k = 0; k < e->versions; k++) gathers |= e->version[k].heads && loops_gather(e->version[k].heads->loops);
     for (int k = 0; k < e->p->arrays->count; k++) masks += e->p->arrays->array[k].tiled;
     text_add(out,
              "#include <attnrt/kernel/openmp.h>\n"
@@ -216,6 +217,7 @@ static void kernel_table(const struct emitted_file *e, const struct table_arrays
     number(out, "positions", emit_any_positions(e->c, e->compilations));
     number(out, "masks", masks);
     number(out, "by_heads", by_heads);
+    number(out, "gathers", gathers);
     if (spec->dropout > 0 && spec->seed) text_add(out, "    .seed = UINT64_C(%llu),\n", (unsigned long long)spec->seed);
     text_add(out, "    .ids = %s,\n", ids ? arena_printf(arena, "ARRAY_%s", ids->identifier) : "-1");
     first_sums(e, all, out);

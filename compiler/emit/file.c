@@ -63,6 +63,7 @@ static void preamble(const struct emitted_file *e, const struct table_arrays *ar
                    {"masks", reads_masks(e->p->arrays)},
                    {"mask_tiles", emit_has_tiled(e->p->arrays)},
                    {"pages", e->p->paged},
+                   {"gather", emit_any(e->c, e->compilations, loops_gather)},
                    {"remembered", emit_remembered_rank(e->c, e->compilations) > 0},
                    {"tiles", emit_any(e->c, e->compilations, loops_on_matrix_units)}};
     for (size_t k = 0; k < sizeof headers / sizeof *headers; k++)

@@ -479,6 +479,8 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     case EXPR_HI:
         return ranged(x, (int)e->integer) ? arena_printf(arena, "%s1", name) : emit_size(x->m, (int)e->integer);
     case EXPR_INDEX:
+        if (x->gathers && x->gathers->axis == (int)e->integer)
+            return arena_printf(arena, "%s_list[%s0 + %s]", name, name, name);
         if (emit_apart(x, (int)e->integer))
             return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,
                                 (long long)x->stride[e->integer], name);

@@ -110,8 +110,34 @@ const char *emit_paged_after(const struct emitter *x, int array, const char *at)
         arena_printf(x->m->arena, ", %d", emit_early_for_several(x->c->target, x->l->array[array].dtype)));
 }
 
+/* Declares pointers to copies of the rows of a tile's indices. */
+static void gather_rows(struct emitter *x, const struct stmt *s)
+{
+    const char *const axis = x->m->axis[s->axis].name, *const work = x->phases ? "share->work" : "work";
+    for (int k = 0; k < x->l->arrays; k++) {
+        const struct array *const array = &x->l->array[k];
+        if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k)) continue;
+        const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
+        const int64_t bytes = pages_row_bytes(x->c, array);
+        const char *const rows = arena_printf(
+            x->m->arena, "%s, %s_row * (int64_t)sizeof(%s), %lld, %s_list, %s0, %s1, %s + %lld)", name, name, type,
+            (long long)bytes, axis, axis, axis, work,
+            (long long)(x->l->workspace - pages_workspace(x->c) + pages_offset(x->c, k)));
+        if (x->c->state.paged)
+            emit_line(x, "const %s *const gathered_%s = call->pages ? gathered_pages(call, %s, %s : gathered(%s;", type,
+                      name, sequence_of_task(x), rows, rows);
+        else
+            emit_line(x, "const %s *const gathered_%s = gathered(%s;", type, name, rows);
+        emit_line(x, "const int64_t %s_row = %lld / (int64_t)sizeof(%s);", name, (long long)bytes, type);
+    }
+}
+
 void emit_find_pages(struct emitter *x, const struct stmt *s)
 {
+    if (s->gathers) {
+        gather_rows(x, s);
+        return;
+    }
     if (!x->c->state.paged || x->m->axis[s->axis].source != SIZE_N_K) return;
     x->in_pages = s;
     for (int k = 0; k < x->l->arrays; k++) {

@@ -77,6 +77,7 @@ struct emitter {
     bool from_last[MAX_AXES]; /* axes whose tiles are tasks, the last tile first */
     /* true if the code that is printed now runs only if the last axis of its array is contiguous */
     bool contiguous;
+    const struct stmt *gathers;  /* the loop around the statement that gathers rows, or NULL */
     const struct stmt *in_pages; /* the last loop over keys whose rows may be in pages, or NULL */
     bool cut[MAX_AXES];          /* constant axes whose current range is only a part of the axis: f0 <= f < f1 */
     /* true if the functions are phases and find their memory in struct share; false if it is in `work` */

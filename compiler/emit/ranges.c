@@ -132,6 +132,23 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
     open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t piece = 0; piece < %ss; piece++) {", name));
 }
 
+/* Opens a loop over tiles of the indices in a list. */
+static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
+{
+    const char *const a = x->m->axis[s->axis].name;
+    const struct expr *const drawn = s->range[0].drawn, *position;
+    int64_t block = 1;
+    floor_quotient(x->m, drawn->arg[1], &position, &block);
+    emit_line(x, "/* every %s in the list of the queries */", a);
+    emit_line(x, "int32_t *const %s_list = (int32_t *)%s;", a, take(x, draw_union_bytes(x->c, s)));
+    emit_line(x, "const int64_t %s_end = listed(%s.list, %lld, %s, %s, %s_list);", a, emit_drawn_name(x, drawn),
+              (long long)block, emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
+    open_loop(x, opened,
+              arena_printf(x->m->arena, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a,
+                           (long long)s->step));
+    emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
+}
+
 /* Returns C for a - b. */
 static const char *difference(struct emitter *x, const char *a, const char *b)
 {
@@ -279,6 +296,11 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = first_of(x, s),
                *end = emit_integer(x, s->to);
     int opened = 0;
+    if (s->gathers) {
+        gathering_loop(x, s, &opened);
+        emit_find_pages(x, s);
+        return opened;
+    }
     if (s->ranges) {
         range_loop(x, s, name, &opened);
         from = arena_printf(arena, "%s[piece].from", name);

@@ -745,7 +745,7 @@ static struct term real_of_integer(struct nest *n, const struct expr *e, enum le
             base = expr_replace(x->m, base, expr_index(x->m, axis), expr_int(x->m, 0));
             continue;
         }
-        if (!emit_tiled(x, axis)) linear = false;
+        if (!emit_tiled(x, axis) || (x->gathers && x->gathers->axis == axis)) linear = false;
         base = expr_replace(x->m, base, expr_index(x->m, axis), expr_lo(x->m, axis));
         if (emit_apart(x, axis)) weight *= x->stride[axis];
         const char *times = weight * weight == 1 ? "" : scalar_format(n, "%lld * ", (long long)llabs(weight));

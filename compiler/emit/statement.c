@@ -135,6 +135,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 if (axis_is_chunks(&x->m->axis[s->axis])) x->in_window = false;
             } else {
                 opened = emit_tile_loops(x, s);
+                if (s->gathers) x->gathers = s;
                 x->stride[s->axis] = stmt_stride(s);
             }
             const bool in_block = x->block[s->axis];
@@ -147,6 +148,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             x->in_window = in_window;
             x->block[s->axis] = in_block;
             x->stride[s->axis] = 1;
+            if (x->gathers == s) x->gathers = NULL;
             for (; opened > 0; opened--) close_block(x);
             if (block) {
                 x->ids = outside;

@@ -103,6 +103,9 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
         return arena_printf(arena, g ? "%s%s + %s * call->p.n_q" : "%s%s", first, made, head);
     }
     if (b) made = arena_printf(arena, " + b * %s.batch", strides);
+    if (members && m && x->c->program.by_heads)
+        return arena_printf(arena, "%s%s + %s * call->array[ARRAY_%s].group + m * %s.head", first, made, index, name,
+                            strides);
     return arena_printf(arena, g ? "%s%s + %s * %s.head" : "%s%s", first, made, head, strides);
 }
 

@@ -185,5 +185,5 @@ void pass_allocate(struct compilation *c)
         l->array[a].offset = lowest(x, bytes, a);
         if (l->array[a].offset + bytes[a] > l->workspace) l->workspace = l->array[a].offset + bytes[a];
     }
-    l->workspace = (l->workspace + 63) / 64 * 64 + ranges_workspace(c);
+    l->workspace = (l->workspace + 63) / 64 * 64 + ranges_workspace(c) + pages_workspace(c);
 }

@@ -84,6 +84,47 @@ static bool same_bound(struct module *m, const struct expr *a, const struct expr
     return known_difference(m, a, b, &difference) && difference == 0;
 }
 
+/* Whether expression e of a statement with these lanes needs to know that the indices of an axis are neighbours. */
+static bool needs_neighbours(const struct expr *e, int axis, int lane)
+{
+    for (struct exprs w = {.of = e}; exprs_next(&w);) {
+        const bool own = (w.e->op == EXPR_LO || w.e->op == EXPR_HI) && w.e->integer == axis;
+        if (own || (expr_axes(w.e) >> axis & 1 && (lane == axis || expr_is_of_ids(w.e->op)))) return true;
+    }
+    return false;
+}
+
+/* Whether kernels can gather the rows that loop s reads: its body reads arrays only at its index, and whole rows. */
+static bool can_gather(const struct loops *l, const struct stmt *s)
+{
+    const struct expr *const index = expr_index(l->module, s->axis);
+    struct stmts w = {.list = s->body};
+    for (const struct stmt *t; (t = stmts_next(&w));) {
+        if (t->op == LOOPS_FOR || t->op == LOOPS_IF || t->op == LOOPS_SOLVE || t->where) return false;
+        for (int k = 0; k < t->operands; k++) {
+            const struct array *const a = &l->array[t->operand[k].of];
+            for (int n = 0; n < a->rank && a->kind != ARRAY_TILE; n++) {
+                const struct expr *const sub = t->operand[k].sub[n];
+                const bool key = a->axes[n] == s->axis;
+                if (key ? sub != index || !array_of_elements(l, a) : needs_neighbours(sub, s->axis, s->axis))
+                    return false;
+            }
+        }
+        for (int k = 0; k < t->assigns; k++)
+            if (l->array[t->assign[k].to.of].kind != ARRAY_TILE ||
+                (t->op == LOOPS_MAP && needs_neighbours(t->assign[k].expr, s->axis, t->axes[t->rank - 1])))
+                return false;
+    }
+    return true;
+}
+
+/* Whether loops over the axes `single`, which have one index at a time, fix the list of a range. */
+static bool fixes_list(const struct ranges *r, uint32_t single)
+{
+    const struct expr *const drawn = r->count == 1 ? r->range[0].drawn : NULL;
+    return drawn && drawn->draw->name && !((expr_axes(drawn->arg[0]) | expr_axes(drawn->arg[2])) & ~single);
+}
+
 /* Limits loop s to its region. If the new bounds imply the region, removes the tests of the region. `single`: the
    axes of the loops around s that have one index at a time, as bits. 0: the tests stay. */
 static void limit(struct loops *l, struct stmt *s, uint32_t single)
@@ -100,11 +141,13 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     s->when = region_reached(m, s->where, s->axis);
 
     region_ranges(m, s->where, s->axis, true, &inside);
-    if (single && plain(&reached) && plain(&inside) && !s->when &&
-        same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
+    const bool listed = fixes_list(&reached, single);
+    if (single && (listed || plain(&reached)) && inside.count == 1 && inside.range[0].drawn == reached.range[0].drawn &&
+        !s->when && same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
         same_bound(m, reached.range[0].to, inside.range[0].to, single)) {
         drop_tests(&s->body, s->where);
         s->where = NULL;
+        s->gathers = listed && can_gather(l, s);
         return;
     }
     struct stmt *condition = stmt_new(l, LOOPS_IF);

@@ -5,6 +5,8 @@
 #include "../analysis/analysis.h"
 #include "../schedule/schedule.h"
 
+#include <string.h>
+
 struct swap {
     struct module *m;
     int query, member;
@@ -65,6 +67,19 @@ static void swap_subscripts(const struct swap *x, const struct value *of, struct
     }
 }
 
+/* Whether expressions read the integers `name` only as lists. */
+static bool only_lists(const struct graph *g, const char *name)
+{
+    bool only = true;
+    for (int v = 0; v < g->values; v++) {
+        const struct expr *const of[] = {g->value[v].expr, g->value[v].where};
+        for (int k = 0; k < 2; k++)
+            for (struct exprs w = {.of = of[k]}; of[k] && exprs_next(&w);)
+                only &= !expr_is_of_ids(w.e->op) || strcmp(w.e->name, name) != 0;
+    }
+    return only;
+}
+
 void pass_heads_as_queries(struct compilation *c)
 {
     if (!c->program.by_heads) return;
@@ -81,6 +96,8 @@ void pass_heads_as_queries(struct compilation *c)
         const bool query = position_of(value, x->query) >= 0, member = position_of(value, x->member) >= 0;
         if (value->op == GRAPH_INPUT && query != member)
             c->reason = "an array has an axis of queries or of heads alone";
+        /* The members of a key/value head have a list of keys in common, which is read by the name of the list. */
+        if (value->integers && query && !member && only_lists(g, value->name)) continue;
         /* a parameter has no strides to exchange */
         if (value->op == GRAPH_PARAM && (query || member)) c->reason = "a parameter has an axis of queries or of heads";
         for (int k = 0; k < value->rank; k++)
@@ -94,6 +111,7 @@ void pass_heads_as_queries(struct compilation *c)
     for (int v = 0; v < g->values; v++) {
         struct value *const value = &g->value[v];
         const struct value *const old = &before->value[v];
+        if (value->integers) continue;
         value->rank = swapped_axes(x, old, old->axes, value->axes);
         value->expr = swapped(x, value->expr);
         value->where = swapped(x, value->where);

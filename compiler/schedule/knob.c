@@ -77,7 +77,7 @@ const char *compilation_form(const struct compilation *c)
 
 bool heads_are_many(const struct problem_size *size)
 {
-    return size->members >= MANY_HEADS && size->n_q <= MAX_FEW_QUERIES && (size->n_q == 1 || size->kv_heads == 1);
+    return size->members >= MANY_HEADS && size->n_q <= MAX_FEW_QUERIES;
 }
 
 bool queries_are_few(const struct problem_size *size)

@@ -86,8 +86,8 @@ const char *program_function(const struct program *p);
 
 /* Limits:
    - few queries: n_q <= MAX_FEW_QUERIES and heads / kv_heads * n_q <= MAX_FEW_ROWS
-   - the form "heads": at most MAX_FEW_QUERIES queries, and at least MANY_HEADS query heads per key/value head. With
-     more than one query, there must be a single key/value head, because an array has only one stride of heads.
+   - the form "heads": at most MAX_FEW_QUERIES queries, and at least MANY_HEADS query heads per key/value head. If it
+     gathers keys, any call
    - PROGRAM_EXTEND_FEW: at most FEW_TOKENS tokens */
 enum { MAX_FEW_QUERIES = 16, MAX_FEW_ROWS = 64, MANY_HEADS = 32, FEW_TOKENS = 16 };
 

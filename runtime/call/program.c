@@ -58,8 +58,9 @@ ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_ro
 
 ATTN_API int64_t attn_call_rows_of(const struct kernel *kernel, const struct attn_problem *p)
 {
+    if (kernel->gathers && !p->saved && p->kv_heads > 0) return MANY_HEADS;
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    if (kernel->by_heads && p->heads / p->kv_heads >= MIN_HEADS && (p->n_q == 1 || p->kv_heads == 1)) return MANY_HEADS;
+    if (kernel->by_heads && p->heads / p->kv_heads >= MIN_HEADS) return MANY_HEADS;
     return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
 }
 
@@ -73,7 +74,8 @@ ATTN_API void attn_call_heads_as_queries(struct call *call)
             continue;
         struct attn_strides *const s = &call->array[k].strides;
         const int64_t head = s->head;
-        s->head = p->n_q == 1 ? members * head : s->row;
+        call->array[k].group = members * head;
+        s->head = s->row;
         s->row = head;
     }
     p->heads = p->kv_heads * p->n_q;

@@ -28,6 +28,7 @@ enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2
 struct place {
     void *at; /* the caller's array, or memory in the workspace; NULL if the call does not have the array */
     struct attn_strides strides; /* of an array with a row for each token */
+    int64_t group;               /* where heads are queries: the stride of the heads that share a key/value head */
     int64_t stride[4];           /* of an array of `arrays`, for each axis */
 };
 
@@ -311,7 +312,8 @@ struct kernel {
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query, the number of the saved
        solution or -1 */
-    int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
+    int parts, saved, row_sums, solution;
+    int by_heads, gathers; /* by_heads: it has programs of FORM_HEADS; gathers: they serve any call */
     int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
     const uint16_t *sums_wanted;
     /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may

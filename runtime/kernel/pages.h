@@ -41,6 +41,15 @@ INLINE const void *paged_rows(const struct call *call, int64_t sequence, const v
     return (const void *)((uintptr_t)copy - (uintptr_t)(from * row));
 }
 
+/* Like gathered (gather.h), for rows in pages. */
+INLINE const void *gathered_pages(const struct call *call, int64_t sequence, const void *rows, int64_t row,
+    int64_t bytes, const int32_t *index, int64_t from, int64_t to, unsigned char *copy)
+{
+    for (int64_t x = from; x < to; x++)
+        memcpy(copy + (x - from) * bytes, paged_row(call, sequence, rows, row, index[x], index[x] + 1), (size_t)bytes);
+    return (const void *)((uintptr_t)copy - (uintptr_t)(from * bytes));
+}
+
 /* Returns the address of row `at` for a product that prefetches `distance` rows ahead, or NULL. If pages are shorter,
    it skips the rows that an earlier product has prefetched: the address plus their bytes is that of the row after
    them. */

@@ -62,6 +62,29 @@ axis e 6
 output out %16
 """
 
+LISTED = """# softmax over the keys in a list of each query, which the heads that share keys have in common
+graph listed %(dtype)s
+axis b batch
+axis g kv_heads
+axis m members
+axis i n_q
+axis j n_k
+axis d 8
+axis e 6
+axis c 5
+%%0 = input q [b g m i d]
+%%1 = input k [b g j d]
+%%2 = input v [b g j e]
+%%3 = contract [b g m i j] %%0 %%1
+%%4 = map [b g m i j] exp(add(mul(%%3, 0.5), mul(0.01, sub(i, j))))
+%%5 = param taken i32 [b g i c]
+%%6 = reduce sum 0 [b g m i] %%4 where drawn(i, %(key)s, mul(add(mul(b, size(g)), g), size(i)), 5, in taken)
+%%7 = contract [b g m i e] %%4 %%2 where drawn(i, %(key)s, mul(add(mul(b, size(g)), g), size(i)), 5, in taken)
+%%8 = map [b g m i e] select(eq(%%6, 0.0), 0.0, div(%%7, %%6))
+output %%8
+"""
+KEYS = {'keys': 'j', 'blocks': 'div(sub(j, floormod(j, 4)), 4)'}
+
 
 def attnc(suite, *arguments):
     done = execute([suite.attnc, *arguments], env=suite.environment)
@@ -152,6 +175,19 @@ def checked(folder, suite, emit):
     check('two: ok' in done.stdout, done.stdout)
 
 
+def listed(folder, suite, key, dtype):
+    """Kernels copy the rows of the keys in a list next to each other."""
+    graph = folder + '/listed.graph'
+    with open(graph, 'w') as f:
+        f.write(LISTED % {'key': KEYS[key], 'dtype': dtype})
+    attnc(suite, graph, '-o', folder)
+    with open(folder + '/listed.c') as f:
+        check('gathered(' in f.read(), 'the kernel gathers no rows')
+    for heads in ('1', '4/2', '40/2'):
+        done = attnc(suite, 'check', graph, '--lengths', '1,7,70', '--heads', heads)
+        check('listed: ok' in done.stdout, done.stdout)
+
+
 def commands(folder, suite):
     """The other commands that take a spec, and those that do not take a graph."""
     graph = folder + '/two.graph'
@@ -176,6 +212,9 @@ def main():
         suite.case('dumped/' + name, dumped, suite, name)
     suite.case('two_softmaxes', two, suite, 1)
     suite.case('two_softmaxes/large', two, suite, 30)
+    for key in KEYS:
+        for dtype in ('f32', 'f64', 'bf16'):
+            suite.case('listed/%s/%s' % (key, dtype), listed, suite, key, dtype)
     suite.case('check/gradients', checked, suite, '[forward, backward]')
     suite.case('check/state', checked, suite, '[forward, decode]')
     suite.case('commands', commands, suite)
