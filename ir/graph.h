@@ -131,6 +131,9 @@ int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, 
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
 /* Returns the number of the first SOLVE, or -1 if there is none. */
 int graph_find_solve(const struct graph *g);
+/* The first SOLVE has the solution u = rate * r. Replaces it by a SOLVE for r, and sums of u by sums of rate * r.
+   Returns the number of r. Returns -1, without changing the graph, if u is read in another way. (residual.c) */
+int graph_solve_for_residual(struct graph *g);
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_has(const struct graph *g, enum expr_op op); /* true if an expression or subscript has the operation */
 bool graph_is_output(const struct graph *g, int v);

@@ -44,7 +44,6 @@ static void find_needed(struct tangents *x, int out)
             if (depends(x, value, k)) x->needed[value->operand[k].of] = true;
         if (!x->needed[v]) continue;
         if (value->op == GRAPH_INPUT && value->within.of) x->needed[graph_find(x->from, value->within.of)] = true;
-        if (value->op == GRAPH_SOLVE) x->wrong = "of a solution";
         if (value->op == GRAPH_REDUCE && value->fold == FOLD_MAX && !graph_maximum_cancels(x->from, v, out))
             x->wrong = "of a maximum";
     }
@@ -151,6 +150,46 @@ static int of_contract(struct tangents *x, const struct value *v, const struct v
     return sum_of(x, v, terms, term);
 }
 
+/* Returns r with the index of axis `to` instead of that of axis `from`. */
+static struct ref moved(const struct tangents *x, struct ref r, int from, int to)
+{
+    for (int k = 0; k < r.rank; k++)
+        r.sub[k] = expr_replace(x->m, r.sub[k], expr_index(x->m, from), expr_index(x->m, to));
+    return r;
+}
+
+/* The solution is u[t] = rate[t] * (values[t] - sum over j < t of w[t][j] * u[j]), with a constant rate. Its tangent
+   solves the same system, for the values (tangent of values[t]) - sum over j < t of (tangent of w[t][j]) * u[j]. */
+static int of_solve(struct tangents *x, const struct value *v, const struct value *copy, int solution)
+{
+    const struct ref weights = tangent_of(x, v, SOLVE_WEIGHTS), values = tangent_of(x, v, SOLVE_VALUES);
+    int along, rows, terms = 0;
+    struct ref term[2];
+    graph_solve_axes(x->m, v, &along, &rows);
+    struct value at_rows = graph_value(GRAPH_MAP, v->rank, v->axes), tangent = *copy;
+    for (int k = 0; k < at_rows.rank; k++)
+        if (at_rows.axes[k] == along) at_rows.axes[k] = rows;
+    if (values.of >= 0) term[terms++] = moved(x, values, along, rows);
+    if (weights.of >= 0) {
+        const struct expr *const j = expr_index(x->m, along), *const t = expr_index(x->m, rows);
+        const struct expr *const where = v->where && v->where != expr_le(x->m, j, t)
+                                             ? expr_and(x->m, v->where, expr_lt(x->m, j, t))
+                                             : expr_lt(x->m, j, t);
+        term[terms++] = graph_ref(
+            x->g, graph_contract(x->g, at_rows.rank, at_rows.axes, weights, graph_ref(x->g, solution, NULL), where),
+            NULL);
+    }
+    if (!terms) return NONE;
+    const struct expr *const first = expr_operand(x->m, 0), *const e = weights.of < 0 ? first
+                                                                       : terms < 2    ? expr_neg(x->m, first)
+                                                                                      : expr_sub(x->m, first,
+                                                                                                 expr_operand(x->m, 1));
+    const int made = graph_map(x->g, at_rows.rank, at_rows.axes, terms, term, e);
+    tangent.operand[SOLVE_VALUES] = moved(x, graph_ref(x->g, made, NULL), rows, along);
+    graph_insert(x->g, x->g->values, tangent);
+    return x->g->values - 1;
+}
+
 /* Returns the number of the tangent of v, or NONE. `copy` is v in the new graph. */
 static int make_tangent(struct tangents *x, const struct value *v, const struct value *copy)
 {
@@ -164,14 +203,28 @@ static int make_tangent(struct tangents *x, const struct value *v, const struct 
         if (v->fold == FOLD_MAX || terms.of < 0) return NONE;
         return graph_reduce(x->g, FOLD_SUM, 0, v->rank, v->axes, terms, v->where);
     }
-    case GRAPH_TABLE:
-    case GRAPH_SOLVE: break;
+    case GRAPH_SOLVE: return of_solve(x, v, copy, x->g->values - 1);
+    case GRAPH_TABLE: break;
     }
     return NONE;
 }
 
+/* Whether the value depends on an input or a learned parameter. */
+static bool is_given(const struct graph *g, int value)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), given = false;
+    graph_mark(g, value, needed);
+    for (int v = 0; v < g->values; v++)
+        given |= needed[v] && (g->value[v].op == GRAPH_INPUT ||
+                               (g->value[v].op == GRAPH_PARAM && g->value[v].origin == ORIGIN_LEARNED));
+    return given;
+}
+
 const char *graph_differentiate_forward(struct graph *g)
 {
+    const int solve = graph_find_solve(g);
+    if (solve >= 0 && is_given(g, g->value[solve].operand[SOLVE_RATE].of) && graph_solve_for_residual(g) < 0)
+        return "of a solution that is not only summed";
     const int out = g->output[0].value;
     struct arena *const arena = g->module->arena;
     struct tangents tangents = {.from = graph_copy(g), .g = g, .m = g->module}, *x = &tangents;

@@ -44,7 +44,7 @@ struct program {
 };
 
 /* The name of the array r = values - (the sum over earlier keys). The SOLVE of forward computes rate * r. Gradients
-   read r. Forward saves it (pass/differentiate/save_solution.c), or a part of backward computes it. */
+   read r. Forward saves it (pass/differentiate/differentiate.c), or a part of backward computes it. */
 #define SAVED_SOLUTION "saved_solution"
 
 /* ---- questions about a program (program.c) ---- */

@@ -319,8 +319,7 @@ static void check_delta(struct spec_reader *r)
 /* A kernel of tangents has no other function. Another kernel has them. */
 static void check_jvp(struct spec_reader *r)
 {
-    struct yaml *const emit = yaml_get(r->root, "emit"), *const storage = yaml_get(r->root, "storage"),
-                       *const delta = yaml_get(r->root, "delta");
+    struct yaml *const emit = yaml_get(r->root, "emit"), *const storage = yaml_get(r->root, "storage");
     if (!(r->spec->emit & EMIT_JVP)) return;
     if (r->spec->emit != EMIT_JVP) {
         spec_error(r, emit, "'jvp' stands alone in 'emit'");
@@ -328,8 +327,6 @@ static void check_jvp(struct spec_reader *r)
     }
     if (storage && storage->kind == YAML_MAP)
         clash(r, storage, "'storage' rounds keys and values, which have no tangents then", "emit");
-    if (delta && !delta->wrong && delta->kind != YAML_NULL)
-        clash(r, delta, "'emit: [jvp]' with 'delta' is not compiled yet", "emit");
 }
 
 /* Names of kernels begin with the spec's name. Those of a spec with the name 'attn' may be names of attnrt.h. */

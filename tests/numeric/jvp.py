@@ -32,6 +32,14 @@ SUMS = {'of_features': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 +
         'of_features_and_softmax': ({'a': {}, 'c': {'similarity': 'softmax', 'mask': {'window': {'left': 9}}}}, 'causal'),
         'of_all_keys': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 + s * s'}}, 'normalize': 'none'}}, 'none')}
 
+GATE, ROWS = {'shape': ['B', 'H', 'Nk']}, {'shape': ['B', 'H', 'Nk', 'D']}
+DELTA = {'plain': {}, 'constant': {'delta': {'rate': 0.4}, 'arrays': {}}, 'elu': {'similarity': backward.SIMILARITY['elu_plus_one']},
+         'decay': {'decay': {'log': '-exp(gate[b][h][t])'}, 'arrays': {'beta': GATE, 'gate': GATE}},
+         'elements': {'decay': {'log': '-exp(gate[b][h][t][d])'}, 'arrays': {'beta': GATE, 'gate': ROWS}},
+         'documents': {'mask': {'all': ['causal', 'document']}},
+         'erase_and_write': {'delta': {'rate': 'beta[b][h][t]', 'erase': 'a', 'write': 'w'}, 'arrays': {'beta': GATE, 'a': ROWS, 'w': ROWS},
+                             'prepare': ['l2norm', {'l2norm': {'rows': ['a', 'w']}}]}}
+
 
 def case(folder, suite, spec, shapes, seed, target=None):
     lacks = missing_flags(target or 'native')
@@ -41,6 +49,7 @@ def case(folder, suite, spec, shapes, seed, target=None):
     largest, flags = 0.0, '-O2' if optimised(seed, 9) else '-O0'
     for at, shape in enumerate(shapes):
         d = '%s/%d' % (folder, at)
+        if 'delta' in spec: shape = (shape[0], shape[2], *shape[2:])   # as many heads of q as of k
         answers.make_inputs(spec, d + '/in', (*shape[1:], shape[0]), seed + at,
                             'any' if spec['algorithm'] == 'quadratic' else 'rising')   # the linear form takes ascending ids
         arrays, given = tangents.make(spec, d + '/in', seed + at, zero='kvq'[seed % 7:][:1])
@@ -105,6 +114,10 @@ def main():
                               'normalize': 'none' if '[d]' in log else 'sum',
                               'arrays': {'gate': {'shape': ['B', 'H', 'Nk'] + ['D'] * ('[d]' in log)},
                                          'rate': {'shape': ['H'], 'learned': True}}})
+    for name, more in DELTA.items():
+        add('delta/' + name, {'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': 'causal',
+                              'normalize': 'none', 'algorithm': 'auto', 'block': 'auto', 'delta': {'rate': 'beta[b][h][t]'},
+                              'arrays': {'beta': {'shape': ['B', 'H', 'Nk']}}} | more)
     for name, (form, mask) in SUMS.items():
         add('sums/' + name, {'similarity': backward.SIMILARITY['elu_plus_one'], 'mask': mask, 'algorithm': 'auto',
                              'arrays': {'mix': {'shape': ['H'], 'learned': True}}, 'sums': form, 'output': 'a - mix[h] * c'})

@@ -433,8 +433,7 @@ def pushed(suite, d, folder, path):
     """Compares the tangent that `attnc run` computes with a difference of definitions.py. Returns '', or the reason why it
     was skipped."""
     spec, pairs = {'dtype': 'f32'} | definitions.load(path), d['batch'] * d['heads'] * d['n_q'] * d['n_k']
-    decay = str(spec.get('decay', ''))
-    if 'delta' in spec or 'storage' in spec or any(re.search(r'\b%s\b' % n, decay) for n in spec.get('arrays', {})): return ''
+    if 'storage' in spec: return ''
     if of_signs(spec) or pairs > MOST_PAIRS: return 'no tangents: definitions.py takes it long, or weights of 0 and 2 alone'
     if 'layernorm' in str(spec) and spec['shape']['head_dim'] <= 2: return 'no tangents: layernorm of two elements'
     folder, into = folder + '/jvp', folder + '/jvp/in'
@@ -443,6 +442,7 @@ def pushed(suite, d, folder, path):
     with open(path, 'w') as f:
         yaml.safe_dump({k: x for k, x in spec.items() if k not in ('schedule', 'algorithm')} | {'emit': ['jvp']}, f)
     done = command(suite, d, path, '-o', folder, '--quiet')
+    if 'delta' in spec and ('needs the linear form' in done.stderr or 'a maximum' in done.stderr): return ''
     if done.returncode != 0: raise Wrong('tangent: ' + kind_of(done.stderr), done.stderr.strip()[:2000])
     compiles(suite, d | {'spec': spec}, folder)
     why = ''

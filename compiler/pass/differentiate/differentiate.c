@@ -235,10 +235,20 @@ static void remove_held(struct graph *g)
         if (g->value[v].expr) g->value[v].expr = expr_map(g->module, g->value[v].expr, without_held, g->module);
 }
 
+/* Solves for r instead of rate * r in forward, and makes r the output SAVED_SOLUTION. Changes nothing if the graph has
+   another form. */
+static void save_solution(struct graph *g)
+{
+    const int solve = graph_find_solve(g);
+    if (solve < 0 || g->outputs == MAX_OUTPUTS || g->value[solve].operands != SOLVE_FEATURES + 1) return;
+    const int residual = graph_solve_for_residual(g);
+    if (residual >= 0) graph_output(g, SAVED_SOLUTION, residual);
+}
+
 void pass_differentiate(struct compilation *c)
 {
     const struct program *const program = &c->program;
-    if (program->saves_solution) reversal_save_solution(c);
+    if (program->saves_solution) save_solution(c->graph);
     if (!program_is_differentiated(program)) return;
     struct graph *g = c->graph;
     struct reversal reversal = {.c = c, .g = g, .m = g->module, .solution = -1, .transposed = -1, .residual = -1},

@@ -153,9 +153,6 @@ bool reversal_has_solution_state(const struct reversal *x);
 /* Makes the system whose solution times the rate is the solution of forward. Returns the number of the SOLVE. (solve.c)
  */
 int reversal_residual_system(struct reversal *x);
-/* Solves for r instead of rate * r in forward, and makes r the output SAVED_SOLUTION. Changes nothing if the graph has
-   another form. (save_solution.c) */
-void reversal_save_solution(struct compilation *c);
 
 /* Whether v is a number for each row of the result, which forward saves. (term.c) */
 bool reversal_is_saved(const struct reversal *x, int v);

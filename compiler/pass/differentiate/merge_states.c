@@ -86,11 +86,12 @@ static bool is_own_sum(const struct merging *p, int state)
 /* Finds z, A and B. */
 static bool find_states(struct merging *p, bool backward)
 {
+    int solves = 0;
     for (int v = 0; v < p->g->values; v++)
         if (p->g->value[v].op == GRAPH_SOLVE && p->g->value[v].backward == backward &&
             p->g->value[v].operands > (backward ? SOLVE_KEYS : SOLVE_FEATURES))
-            p->solve = v;
-    if (p->solve < 0) return false;
+            p->solve = v, solves++;
+    if (solves != 1) return false;
     const struct value *const solve = &p->g->value[p->solve],
                               *const values = &p->g->value[solve->operand[SOLVE_VALUES].of];
     if (values->op != GRAPH_MAP || backward == (values->expr->op == EXPR_NEG) ||

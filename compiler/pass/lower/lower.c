@@ -292,7 +292,7 @@ static void lower_outputs(struct compilation *c, const struct graph *g, struct s
     if (!find_axes(x)) return;
     const bool substitutes = x->output == x->solve && g->value[x->solve].operands <= SOLVE_FEATURES;
     if (substitutes) lower_find_maximum(x);
-    const bool forward = x->solve >= 0 && forward_by_chunks(x),
+    const bool forward = x->solve >= 0 && !g->by_chunks && forward_by_chunks(x),
                by_chunks = (g->by_chunks || forward) &&
                            (g->outputs > 1 || x->output != x->solve || values_need_state(g, x->solve));
     x->by_elements = by_chunks && forward && elements_of_pairs(g) >= 0;

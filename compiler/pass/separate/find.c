@@ -74,9 +74,76 @@ static bool split_product(struct separation *x, struct node *n, const struct exp
     return true;
 }
 
-/* Returns the LEAF of a sum of a[i] * b[j] * decay over one constant axis, with a decay per element. Otherwise
+/* Returns the first factor of the product e that is a sum of query and key, or NULL. */
+static const struct expr *sum_in_product(const struct separation *x, const struct value *v, const struct expr *e)
+{
+    const bool pair = expr_uses_axis(e, v->operand, x->lane) && expr_uses_axis(e, v->operand, x->stream);
+    if (pair && (e->op == EXPR_ADD || e->op == EXPR_SUB)) return e;
+    const struct expr *const first = pair && e->op == EXPR_MUL ? sum_in_product(x, v, e->arg[0]) : NULL;
+    return first || !pair || e->op != EXPR_MUL ? first : sum_in_product(x, v, e->arg[1]);
+}
+
+/* Returns the product e with `to` in place of the factor `sum`. */
+static const struct expr *with_term(struct module *m, const struct expr *e, const struct expr *sum,
+                                    const struct expr *to)
+{
+    if (e == sum) return to;
+    return e->op == EXPR_MUL ? expr_mul(m, with_term(m, e->arg[0], sum, to), with_term(m, e->arg[1], sum, to)) : e;
+}
+
+/* Whether two LEAFs with a decay have the same one. */
+static bool same_decay(const struct node *a, const struct node *b)
+{
+    bool same = a->base == b->base;
+    for (int side = 0; side < 2; side++)
+        same &= ref_equal(&a->sums->side[side], &b->sums->side[side]) &&
+                ref_equal(&a->sums->low[side], &b->sums->low[side]);
+    return same;
+}
+
+enum { MAX_LEAFS = 16 };
+
+/* The terms of a sum, which are LEAFs. */
+struct leafs {
+    int count;
+    struct node *of[MAX_LEAFS];
+};
+
+/* Adds the product e, a[i] * b[j] * decay, to the terms. If another term has the same a or b, that term gets a sum as
+   its b or a. Returns false if e has another form. */
+static bool add_leaf(struct separation *x, const struct value *v, int axis, const struct expr *e, struct leafs *to)
+{
+    struct node *const n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[axis].extent);
+    n->axis = axis;
+    n->terms = v;
+    n->factor[QUERY] = n->factor[KEY] = expr_real(x->m, 1);
+    if (!split_product(x, n, e) || !n->decay) return false;
+    for (int k = 0; k < to->count; k++) {
+        struct node *const other = to->of[k];
+        for (int side = 0; side < 2 && same_decay(other->decay, n->decay); side++) {
+            if (other->factor[side] != n->factor[side]) continue;
+            other->factor[1 - side] = expr_add(x->m, other->factor[1 - side], n->factor[1 - side]);
+            return true;
+        }
+    }
+    if (to->count == MAX_LEAFS) return false;
+    to->of[to->count++] = n;
+    return true;
+}
+
+/* Adds the terms a[i] * b[j] * decay whose sum is e, over the operands of v. Returns false if e has another form. */
+static bool add_leafs(struct separation *x, const struct value *v, int axis, const struct expr *e, struct leafs *to)
+{
+    const struct expr *const sum = sum_in_product(x, v, e);
+    if (!sum) return add_leaf(x, v, axis, e, to);
+    const struct expr *const second = sum->op == EXPR_ADD ? sum->arg[1] : expr_neg(x->m, sum->arg[1]);
+    return add_leafs(x, v, axis, with_term(x->m, e, sum, sum->arg[0]), to) &&
+           add_leafs(x, v, axis, with_term(x->m, e, sum, second), to);
+}
+
+/* Returns the tree of a sum of a[i] * b[j] * decay over one constant axis, with a decay per element. Otherwise
    returns NULL. */
-static struct node *decaying_product(struct separation *x, const struct ref *r)
+static const struct node *decaying_product(struct separation *x, const struct ref *r)
 {
     const struct value *const sum = &x->g->value[r->of], *const v = &x->g->value[sum->operand[0].of];
     const struct ref plain = graph_ref(x->g, r->of, NULL), terms = graph_ref(x->g, sum->operand[0].of, NULL);
@@ -87,11 +154,11 @@ static struct node *decaying_product(struct separation *x, const struct ref *r)
     if (value_has_axis(sum, axis) || x->m->axis[axis].source != SIZE_CONSTANT) return NULL;
     struct value *const copy = arena_alloc(x->m->arena, sizeof *copy); /* a copy, because graph_insert moves values */
     *copy = *v;
-    struct node *const n = node(x, NODE_LEAF, NULL, NULL, x->m->axis[axis].extent);
-    n->axis = axis;
-    n->terms = copy;
-    n->factor[QUERY] = n->factor[KEY] = expr_real(x->m, 1);
-    return split_product(x, n, v->expr) && n->decay ? n : NULL;
+    struct leafs all = {0};
+    if (!add_leafs(x, copy, axis, v->expr, &all)) return NULL;
+    const struct node *tree = all.of[0];
+    for (int k = 1; k < all.count; k++) tree = node(x, NODE_SUM, tree, all.of[k], tree->features + all.of[k]->features);
+    return tree;
 }
 
 /* Returns the LEAF of an inner product <a[i], b[j]> over one constant axis, or NULL. */
@@ -334,11 +401,11 @@ const struct node *separate_find(struct separation *x, const struct expr *e)
     bool query = separate_uses_axis(x, e, x->lane), key = separate_uses_axis(x, e, x->stream);
     if (!query || !key) return key ? factor(x, expr_real(x->m, 1), e) : factor(x, e, expr_real(x->m, 1));
     if (e->op == EXPR_OPERAND) {
-        const struct node *product = inner_product(x, &x->value->operand[e->integer]);
-        if (!product) product = decaying_product(x, &x->value->operand[e->integer]);
+        const struct node *const terms = decaying_product(x, &x->value->operand[e->integer]),
+                                 *const product = terms ? terms : inner_product(x, &x->value->operand[e->integer]);
         if (!product)
             return separate_none(x, "a value that depends on both query and key is not an inner product over features");
-        if (product->decay ||
+        if (terms ||
             (grows_exponentially(x->g, product->leaf[QUERY].of) && grows_exponentially(x->g, product->leaf[KEY].of)))
             x->exponentials = true;
         return product;

@@ -159,27 +159,16 @@ static int state_of(struct separation *x, const struct value *sum, int key_featu
     return insert_early(x, at, state);
 }
 
-/* Gives the sums with the region of the first sum another weight, so that each weight has one region.
-   Copies the weight before itself if needed. */
-static void split_by_region(struct separation *x)
+/* Inlines the maps of query and key that the weight reads, such as a weight in its tangent. */
+static void inline_pairs(struct graph *g, int weight, int lane, int stream)
 {
-    struct graph *const g = x->g;
-    const struct expr *where = NULL;
-    bool found = false, others = false;
-    for (int w = 0; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++) {
-            if (g->value[w].operand[k].of != x->weight) continue;
-            if (!found) where = g->value[w].where;
-            others |= found && g->value[w].where != where;
-            found = true;
-        }
-    if (!others) return;
-    graph_insert(g, x->weight, *x->value);
-    for (int w = x->weight + 2; w < g->values; w++)
-        for (int k = 0; k < g->value[w].operands; k++)
-            if (g->value[w].operand[k].of == x->weight + 1 && g->value[w].where == where)
-                g->value[w].operand[k].of = x->weight;
-    x->value = &g->value[x->weight];
+    struct value *const v = &g->value[weight];
+    for (int k = 0; k < v->operands; k++) {
+        const struct value *const inner = &g->value[v->operand[k].of];
+        if (inner->op == GRAPH_MAP && value_has_axis(inner, lane) && value_has_axis(inner, stream) &&
+            graph_inline(g, v, k, inner))
+            k = -1;
+    }
 }
 
 /* Finds the users of the weight. Returns whether all are sums over keys with a common region, *where. */
@@ -475,6 +464,48 @@ static bool describe_state(struct separation *x, const struct node *features, in
     return true;
 }
 
+/* Whether the graph has several SOLVEs, as that of a tangent has. Each then describes its state. */
+static bool has_several_solves(const struct graph *g)
+{
+    int solves = 0;
+    for (int v = 0; v < g->values; v++) solves += g->value[v].op == GRAPH_SOLVE;
+    return solves > 1;
+}
+
+/* Whether the only carried state that sums solution v is that of the features of keys `keys`. */
+static bool is_summed_with(const struct graph *g, int v, int keys)
+{
+    int states = 0, equal = 0;
+    for (int u = v + 1; u < g->values; u++) {
+        const struct value *const sum = &g->value[u];
+        if (sum->op != GRAPH_CONTRACT || !(value_axes(sum) & axes_of_chunks(g->module))) continue;
+        for (int k = 0; k < 2; k++) {
+            if (sum->operand[k].of != v) continue;
+            states++;
+            equal += graph_value_equal(&g->value[sum->operand[1 - k].of], &g->value[keys]);
+        }
+    }
+    return states == 1 && equal == 1;
+}
+
+/* Gives the SOLVEs after the first one its features and its state, unless the graph has this state. Returns false if
+   their weights differ. */
+static bool share_features(struct graph *g)
+{
+    const struct value first = g->value[graph_find_solve(g)];
+    bool same = true;
+    for (int v = 0; v < g->values; v++) {
+        struct value *const other = &g->value[v];
+        if (other->op != GRAPH_SOLVE) continue;
+        same &= ref_equal(&other->operand[SOLVE_WEIGHTS], &first.operand[SOLVE_WEIGHTS]);
+        for (int k = SOLVE_FEATURES; k < first.operands; k++) other->operand[k] = first.operand[k];
+        const bool summed = is_summed_with(g, v, first.operand[SOLVE_KEYS].of);
+        other->operands = summed ? SOLVE_KEYS : first.operands;
+        other->keep = summed ? NULL : first.keep;
+    }
+    return g->by_chunks = same;
+}
+
 /* Sets the axes over sequences and heads of a value that sums the weight. */
 static void set_outer(struct separation *x, const struct value *sum)
 {
@@ -489,7 +520,6 @@ static void set_outer(struct separation *x, const struct value *sum)
 static bool correct(struct separation *x, const struct plan *plan)
 {
     struct separation own = *x;
-    const int feature_axis = module_find_axis(x->m, "f");
     int solve = graph_find_solve(x->g), along;
     if (solve < 0) return true;
     graph_solve_axes(x->m, &x->g->value[solve], &along, &own.lane);
@@ -499,6 +529,7 @@ static bool correct(struct separation *x, const struct plan *plan)
         own.weight = x->g->value[solve].operand[SOLVE_WEIGHTS].of;
     }
     if (x->g->value[own.weight].op != GRAPH_MAP) return false;
+    inline_pairs(x->g, own.weight, own.lane, own.stream);
     struct value *weight = arena_alloc(x->m->arena, sizeof *weight);
     *weight = x->g->value[own.weight];
     own.value = weight;
@@ -509,8 +540,10 @@ static bool correct(struct separation *x, const struct plan *plan)
     const struct expr *far = weight->expr;
     if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
     const struct node *const features = separate_find(&own, far);
-    if (!features || features->features != plan->features->features)
+    const bool several = has_several_solves(x->g);
+    if (!features || (features->features != plan->features->features && !several))
         return separate_none(x, "the weight of two keys has other features than that of a query and a key") != NULL;
+    const int feature_axis = module_constant_axis(x->m, "f", features->features);
     set_chunk_ends(&own, plan);
     for (int k = 0; k < own.decays; k++)
         x->g->value[own.weight].expr = expr_replace(x->m, x->g->value[own.weight].expr, own.decay[k], own.written[k]);
@@ -522,7 +555,9 @@ static bool correct(struct separation *x, const struct plan *plan)
                                             x->g->value[map].expr, expr_real(x->m, 0));
     x->g->value[solve].operand[SOLVE_FEATURES] = graph_ref(x->g, map, NULL);
     x->g->value[solve].operands = SOLVE_FEATURES + 1;
-    return !program_is_differentiated(&x->c->program) || describe_state(&own, features, feature_axis, plan, solve);
+    if (!several && !program_is_differentiated(&x->c->program)) return true;
+    if (!describe_state(&own, features, feature_axis, plan, solve)) return false;
+    return !several || share_features(x->g);
 }
 
 /* Whether the factor of a state has room for its operands, which follow one or two that are summed. */
@@ -591,8 +626,9 @@ static bool rewrite(struct separation *x, struct plan *plan)
         return separate_none(x, "only some of the kernel's weights have features of keys that differ by query head") !=
                NULL;
     x->by_head = by_head;
-    /* the weights of a SOLVE share one state */
-    form->features = plan->features->features + (graph_find_solve(x->g) < 0 ? form->features : 0);
+    /* the weights of one SOLVE share one state */
+    const bool shares = graph_find_solve(x->g) >= 0 && !has_several_solves(x->g);
+    form->features = plan->features->features + (shares ? 0 : form->features);
     form->reach = plan->reach > form->reach ? plan->reach : form->reach;
     form->near_keys = fmax(form->near_keys, plan->near_keys);
     x->g->value[x->weight].expr = plan->near;
@@ -661,7 +697,7 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
     struct compilation *const c = x->c;
     struct plan plan = {0};
     const int queries = x->lane;
-    const bool solves = graph_find_solve(x->g) >= 0;
+    const bool solves = graph_find_solve(x->g) >= 0, several = has_several_solves(x->g);
     bool failed = false;
     *done = plan;
     *lost = NULL;
@@ -673,9 +709,10 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
             v += graph_map_summed(x->g, v); /* makes a map, which simplify removes if it is unused */
         value = &x->g->value[v];
         if (value->op != GRAPH_MAP) continue;
+        inline_pairs(x->g, v, x->lane, x->stream);
         x->weight = v;
         x->value = value;
-        if (!solves) split_by_region(x);
+        if (!solves) separate_split_by_region(x);
         if (!make_plan(x, &plan)) {
             if (plan.users) *lost = c->reason;
             failed = solves && plan.users; /* one state sums the keys of all weights */
@@ -691,7 +728,7 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
                     (long long)plan.features->features));
             continue;
         }
-        failed = solves && done->features && done->features->features != plan.features->features;
+        failed = solves && !several && done->features && done->features->features != plan.features->features;
         if (failed) break;
         failed = !rewrite(x, &plan) && solves;
         *done = plan;

@@ -146,6 +146,10 @@ bool separate_can_hide(const struct separation *x, const struct node *n);
 /* Returns e for keys before the query's chunk: comparisons like "j < i" are known for these. */
 const struct expr *separate_for_earlier(struct separation *x, const struct expr *e);
 
+/* Gives the sums with the region of the first sum another weight, so that each weight has one region.
+   Copies the weight before itself if needed. */
+void separate_split_by_region(struct separation *x);
+
 /* The keys that a query sees, as expressions of its index.
    - next: the query sees all keys before the chunk of this position (from `from` on). NULL: all queries see the same
      keys.

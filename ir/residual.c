@@ -1,6 +1,6 @@
-/* Saves the solution of a SOLVE for the gradients. Forward's solution is u = rate * r, but the gradient with respect to
-   the rate needs r, also where the rate is 0. So forward solves for r, and everything that sums u sums rate * r. */
-#include "differentiate.h"
+/* Replaces the solution u = rate * r of a SOLVE by r, because derivatives with respect to the rate need r, also where
+   the rate is 0. */
+#include "graph.h"
 
 /* Whether each subscript of r is the index of an axis. */
 static bool is_plain(const struct ref *r)
@@ -38,19 +38,15 @@ static struct ref insert_product(struct graph *g, int *at, const struct ref *a, 
     return graph_ref(g, (*at)++, NULL);
 }
 
-void reversal_save_solution(struct compilation *c)
+int graph_solve_for_residual(struct graph *g)
 {
-    struct graph *const g = c->graph;
     int s = graph_find_solve(g), along, rows;
-    if (s < 0 || g->outputs == MAX_OUTPUTS) return;
     for (int v = s + 1; v < g->values; v++)
         for (int k = 0; k < g->value[v].operands; k++)
-            if (g->value[v].operand[k].of == s && factor_of(&g->value[v], s) < 0) return;
+            if (g->value[v].operand[k].of == s && factor_of(&g->value[v], s) < 0) return -1;
     const struct value solve = g->value[s];
     const struct ref rate = solve.operand[SOLVE_RATE];
-    if (solve.operands != SOLVE_FEATURES + 1 || graph_is_output(g, s) || !is_plain(&rate) ||
-        !is_plain(&solve.operand[SOLVE_WEIGHTS]))
-        return;
+    if (graph_is_output(g, s) || !is_plain(&rate) || !is_plain(&solve.operand[SOLVE_WEIGHTS])) return -1;
     graph_solve_axes(g->module, &solve, &along, &rows);
     const struct ref weights = insert_product(g, &s, &solve.operand[SOLVE_WEIGHTS], &rate);
     struct value one = graph_value(GRAPH_MAP, 1, &along);
@@ -65,5 +61,5 @@ void reversal_save_solution(struct compilation *c)
         const struct ref scaled = insert_product(g, &v, &g->value[v].operand[factor], &rate);
         g->value[v].operand[factor] = scaled;
     }
-    graph_output(g, SAVED_SOLUTION, s);
+    return s;
 }
