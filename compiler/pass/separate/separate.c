@@ -689,6 +689,34 @@ static bool divides_weights(const struct graph *g, int solve)
     return divides;
 }
 
+/* Splits the weight by a choice between two formulas, if one of these has features. Returns false, without changes, if
+   there is no such choice. */
+static bool split_by_choice(struct separation *x)
+{
+    const struct separation before = *x;
+    struct compilation *const c = x->c;
+    const struct separated_form form = c->separated;
+    const char *const reason = c->reason;
+    struct graph *const whole = graph_copy(x->g);
+    bool any = false;
+    struct plan plan = {0};
+    const struct expr *where = NULL;
+    if (!find_sums(x, &plan, &where) || !separate_split_by_choice(x)) return false;
+    for (int k = 0; k < 2; k++) {
+        struct separation trial = before;
+        trial.g = x->g;
+        trial.weight += k;
+        trial.value = &trial.g->value[trial.weight];
+        any |= make_plan(&trial, &plan);
+    }
+    c->separated = form;
+    c->reason = reason;
+    if (any) return true;
+    *x->g = *whole;
+    x->value = before.value;
+    return false;
+}
+
 /* Separates each weight that has finite features. x->lane is the axis of queries, `rows` that of a SOLVE or -1. Sets
    *done to the last plan. *lost: the reason why the last weight without features has none. Returns false if the weights
    of a SOLVE have different features. */
@@ -714,6 +742,10 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
         x->value = value;
         if (!solves) separate_split_by_region(x);
         if (!make_plan(x, &plan)) {
+            if (!solves && split_by_choice(x)) {
+                v--;
+                continue;
+            }
             if (plan.users) *lost = c->reason;
             failed = solves && plan.users; /* one state sums the keys of all weights */
             continue;

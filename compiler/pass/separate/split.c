@@ -22,3 +22,60 @@ void separate_split_by_region(struct separation *x)
                 g->value[w].operand[k].of = x->weight;
     x->value = &g->value[x->weight];
 }
+
+/* Whether e chooses between two values by a condition on the positions of both query and key. */
+static enum answer is_choice(void *of, const struct expr *e)
+{
+    const struct separation *const x = of;
+    return e->op == EXPR_SELECT && separate_uses_axis(x, e->arg[0], x->lane) &&
+                   separate_uses_axis(x, e->arg[0], x->stream) && !expr_has(e->arg[0], EXPR_OPERAND)
+               ? ANSWER_YES
+               : ANSWER_ARGUMENTS;
+}
+
+/* A condition, and whether it holds. */
+struct known {
+    const struct expr *condition;
+    bool holds;
+};
+
+static const struct expr *chosen(void *of, const struct expr *e)
+{
+    const struct known *const known = of;
+    return e->op == EXPR_SELECT && e->arg[0] == known->condition ? e->arg[known->holds ? 1 : 2] : NULL;
+}
+
+bool separate_split_by_choice(struct separation *x)
+{
+    struct graph *const g = x->g;
+    const int weight = x->weight;
+    const struct value whole = g->value[weight];
+    const struct expr *const choice = expr_find(whole.expr, is_choice, x);
+    if (!choice) return false;
+    const struct expr *const where[2] = {choice->arg[0], expr_not(x->m, choice->arg[0])};
+    struct value part[2] = {whole, whole};
+    for (int k = 0; k < 2; k++) {
+        struct known known = {choice->arg[0], k == 0};
+        part[k].expr = expr_map(x->m, whole.expr, chosen, &known);
+    }
+    g->value[weight] = part[0];
+    graph_insert(g, weight + 1, part[1]);
+    for (int v = weight + 2; v < g->values; v++) {
+        const struct value sum = g->value[v];
+        int read = 0;
+        while (read < sum.operands && sum.operand[read].of != weight) read++;
+        if (read == sum.operands) continue;
+        struct value both = graph_value(GRAPH_MAP, sum.rank, sum.axes);
+        for (int k = 0; k < 2; k++) {
+            struct value own = sum;
+            own.operand[read].of = weight + k;
+            own.where = sum.where ? expr_and(x->m, sum.where, where[k]) : where[k];
+            graph_insert(g, v, own);
+            both.operand[both.operands++] = graph_ref(g, v++, NULL);
+        }
+        both.expr = expr_add(x->m, expr_operand(x->m, 0), expr_operand(x->m, 1));
+        g->value[v] = both;
+    }
+    x->value = &g->value[weight];
+    return true;
+}
