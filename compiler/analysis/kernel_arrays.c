@@ -122,17 +122,34 @@ static enum array_role role_of(const struct kernel_array *a)
     return array_has_size(a, ARRAY_SIZE_HEADS) || array_has_size(a, ARRAY_SIZE_KV_HEADS) ? ROLE_PER_HEAD : ROLE_SHARED;
 }
 
+static bool is_of_tokens(const struct array_axis *axis)
+{
+    return !axis->constant && (axis->size == ARRAY_SIZE_N_Q || axis->size == ARRAY_SIZE_N_K);
+}
+
+int array_axis_of_heads(const struct kernel_array *a)
+{
+    for (int k = 0; k < a->rank; k++)
+        if (a->axis[k].constant ? k + 2 < a->rank && is_of_tokens(&a->axis[k + 1]) && a->axis[k + 2].constant
+                                : a->axis[k].size == ARRAY_SIZE_HEADS || a->axis[k].size == ARRAY_SIZE_KV_HEADS)
+            return k;
+    return -1;
+}
+
+int64_t array_own_heads(const struct kernel_array *a)
+{
+    const int heads = array_axis_of_heads(a);
+    return heads >= 0 && a->axis[heads].constant ? a->axis[heads].extent : 0;
+}
+
 /* Whether the axes are, in this order: batch (optional), heads (optional), queries or keys, a constant axis
-   (optional). */
+   (optional). Heads may be a constant number. */
 static bool rows_of_tokens(const struct kernel_array *a)
 {
     int k = 0;
     if (k < a->rank && !a->axis[k].constant && !a->axis[k].block && a->axis[k].size == ARRAY_SIZE_BATCH) k++;
-    if (k < a->rank && !a->axis[k].constant &&
-        (a->axis[k].size == ARRAY_SIZE_HEADS || a->axis[k].size == ARRAY_SIZE_KV_HEADS))
-        k++;
-    if (k == a->rank || a->axis[k].constant || (a->axis[k].size != ARRAY_SIZE_N_Q && a->axis[k].size != ARRAY_SIZE_N_K))
-        return false;
+    if (k < a->rank && array_axis_of_heads(a) == k) k++;
+    if (k == a->rank || !is_of_tokens(&a->axis[k])) return false;
     k++;
     return k == a->rank || (k + 1 == a->rank && a->axis[k].constant);
 }

@@ -17,6 +17,9 @@ static bool in_range(const struct loops *l, const struct ref *r, int loop)
     for (int k = 0; k < a->rank; k++) {
         if (axis_is_heads(&l->module->axis[a->axes[k]])) in &= ref_axis(r, k) == a->axes[k];
         if (l->module->axis[a->axes[k]].source != SIZE_N_K) continue;
+        /* the rows of an array's own heads are on a page apart from each other */
+        if (k > 0 && l->module->axis[a->axes[k - 1]].source == SIZE_CONSTANT)
+            in &= l->module->axis[a->axes[k - 1]].extent == 1;
         in &= loop >= 0 && (r->sub[k] == expr_index(l->module, loop) || r->sub[k] == expr_lo(l->module, loop));
     }
     return in;

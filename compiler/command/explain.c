@@ -452,8 +452,9 @@ static void explain_kept_arrays(const struct unit *p)
     for (int k = 0; k < p->kernel.arrays->count; k++) {
         const struct kernel_array *const a = &p->kernel.arrays->array[k];
         if (a->place != PLACE_PARAMS || !array_grows(a) || a->role != ROLE_PER_KEY) continue;
+        const int64_t own = array_own_heads(a) ? array_own_heads(a) : 1;
         printf("  %s: %lld bytes more for each of these tokens and each sequence%s\n", a->name,
-               (long long)dtype_bytes(a->dtype) * (long long)array_row_elements(a),
+               (long long)dtype_bytes(a->dtype) * (long long)(own * array_row_elements(a)),
                array_has_size(a, ARRAY_SIZE_HEADS)      ? " and head"
                : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? " and key/value head"
                                                         : "");

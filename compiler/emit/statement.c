@@ -121,7 +121,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
                 open_block(x);
             }
             if (s->resumes && emit_shares_pass(x, s)) emit_line(x, "int with_rows = 0;");
-            bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT;
+            bool in_window = x->in_window, part = x->m->axis[s->axis].source == SIZE_CONSTANT && s->step > 1;
             emit_drawn_lists(x, s, false);
             emit_ids(x, s, false);
             const int known = x->ids, drawns = x->drawns;

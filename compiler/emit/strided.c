@@ -65,9 +65,11 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
     struct arena *const arena = x->m->arena;
     const char *const name = emit_local(x, a->name);
     const char *stride = arena_printf(arena, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
-    if (emit_strided_rows(x, a)) {
+    const struct kernel_array *const rows = emit_strided_rows(x, a);
+    if (rows) {
         const enum size_source source = source_of(x, a, k);
-        const bool head = source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS,
+        const bool own = array_own_heads(rows) && emit_axis_of_caller(x, a, k) == array_axis_of_heads(rows),
+                   head = own || source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS,
                    row = axis_is_sequence(&x->m->axis[a->axes[k]]) || source == SIZE_ROWS;
         if (source == SIZE_BATCH || head || row)
             stride = arena_printf(arena, "%s_%s", name, row ? "row" : head ? "head" : "batch");

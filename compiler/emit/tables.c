@@ -146,12 +146,6 @@ static int axis_of_size(const struct kernel_array *a, enum array_size size)
     return -1;
 }
 
-static int axis_of_heads(const struct kernel_array *a)
-{
-    const int heads = axis_of_size(a, ARRAY_SIZE_HEADS);
-    return heads < 0 ? axis_of_size(a, ARRAY_SIZE_KV_HEADS) : heads;
-}
-
 /* Returns the name of `limits` of struct attn_param. */
 static const char *limits_of(const struct spec *spec, const struct kernel_array *a)
 {
@@ -232,7 +226,7 @@ static void place_of_caller(const struct emission *p, const struct kernel_array 
     case PLACE_WORKSPACE: text_add(out, ", .origin = FROM_LIBRARY"); break;
     case PLACE_PARAMS:
         text_add(out, ", .origin = FROM_PARAMS, .param = %d, .axis = {%d, %d, %d}", params,
-                 axis_of_size(a, ARRAY_SIZE_BATCH), axis_of_heads(a),
+                 axis_of_size(a, ARRAY_SIZE_BATCH), array_axis_of_heads(a),
                  axis_of_size(a, of_queries ? ARRAY_SIZE_N_Q : ARRAY_SIZE_N_K));
         if (a->rows) text_add(out, ", .has_rows = 1");
         if (a->integer_rows) text_add(out, ", .integer_rows = 1");
@@ -329,7 +323,10 @@ static void given_row(const struct emission *p, const struct kernel_array *a, st
 {
     const long long elements = (long long)array_row_elements(a);
     const struct array_axis *const last = a->rank > 0 ? &a->axis[a->rank - 1] : NULL;
-    const char *const heads = a->shared                                ? "1"
+    const int axis = array_axis_of_heads(a);
+    const char *const heads = a->shared ? "1"
+                              : array_own_heads(a) > 1
+                                  ? array_axis_word(p->compilation[0]->graph->module->arena, &a->axis[axis])
                               : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? "ATTN_KV_HEADS"
                               : array_has_size(a, ARRAY_SIZE_HEADS)    ? "ATTN_HEADS"
                                                                        : "0";

@@ -88,7 +88,9 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
     struct arena *arena = x->m->arena;
     const bool members = emit_has_members(x, a), rows = emit_of_rows(x, a) && !emit_strided_rows(x, a),
                b = task_fixes(x, SIZE_BATCH) && !reads_all(x, a, SIZE_BATCH),
-               g = task_fixes(x, SIZE_KV_HEADS) && !reads_all(x, a, SIZE_KV_HEADS), m = task_fixes(x, SIZE_MEMBERS);
+               own = emit_strided_rows(x, a) && array_own_heads(emit_strided_rows(x, a)),
+               g = task_fixes(x, SIZE_KV_HEADS) && !reads_all(x, a, SIZE_KV_HEADS) && !own,
+               m = task_fixes(x, SIZE_MEMBERS);
     const char *strides = strides_of(x, a), *index = emit_head_index(x, a, "g"),
                *head = !members ? index
                        : m      ? arena_printf(arena, "(%s * members + m)", index)

@@ -12,6 +12,7 @@ struct user_array {
     /* A SCORE is a number for each pair, and a SUM one for each element of the output. They have no axes. */
     enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16, ARRAY_SCORE, ARRAY_SUM } type;
     const struct user_array *query, *key; /* for a SCORE: the arrays of its rows, or NULL for q and k */
+    const struct expression *sum;         /* for a SCORE: what it sums over the heads of its rows, or NULL */
     bool learned;
     enum array_initial { ARRAY_ZEROS, ARRAY_ONES, ARRAY_NORMAL, ARRAY_EXPONENTIAL } initial;
     int rank;
@@ -48,6 +49,7 @@ enum expression_place {
     EXPRESSION_POSITION = 16, /* a number for each position */
     EXPRESSION_DECAY = 32,    /* the logarithm of a decay */
     EXPRESSION_OUTPUT = 64,   /* an element of the output */
+    EXPRESSION_TERM = 128,    /* what a score sums over heads, where its name is the inner product of one head */
 };
 
 enum expression_name {

@@ -109,7 +109,9 @@ static bool is_function(const char *word)
 /* Returns the places of expressions that may name a score or a sum. */
 static unsigned places_of(enum array_type type)
 {
-    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK : type == ARRAY_SUM ? EXPRESSION_OUTPUT : ~0U;
+    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK | EXPRESSION_TERM
+           : type == ARRAY_SUM ? EXPRESSION_OUTPUT
+                               : ~0U;
 }
 
 const struct user_array *expression_array(const struct expression_reader *r, const char *name)
@@ -135,9 +137,9 @@ bool expression_reserves_value(const char *name, enum array_type type)
 bool expression_reserves(const char *name)
 {
     static const char *const more[] = {"d", "attnc_value", NULL};
-    const enum expression_name known = expression_find_name(name); /* `e` has a meaning in `output` alone */
-    return (known != EXPRESSION_NAMES && known != NAME_e) || among(name, more) || among(name, types) ||
-           among(name, keywords) || *name == '_';
+    const enum expression_name known = expression_find_name(name); /* `e` and `x` have a meaning in one place alone */
+    return (known != EXPRESSION_NAMES && known != NAME_e && known != NAME_x) || among(name, more) ||
+           among(name, types) || among(name, keywords) || *name == '_';
 }
 
 /* Returns the function most similar to `word`, or NULL. */
@@ -186,6 +188,7 @@ static void report_misplaced(struct expression_reader *r, size_t at, const char 
                      : r->place == EXPRESSION_DECAY    ? "the logarithm of a decay"
                      : r->place == EXPRESSION_POSITION ? "a number for each position"
                      : r->place == EXPRESSION_OUTPUT   ? "an element of the output"
+                     : r->place == EXPRESSION_TERM     ? "a term of a score"
                                                        : "the angle of a rotation",
                      word);
     note_names(r, at);

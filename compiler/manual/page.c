@@ -104,7 +104,8 @@ static void names(struct text *markdown)
                   {EXPRESSION_QUERY, "`sink`"},
                   {EXPRESSION_DECAY, "`log`"},
                   {EXPRESSION_POSITION, "`rate`"},
-                  {EXPRESSION_OUTPUT, "`output`"}};
+                  {EXPRESSION_OUTPUT, "`output`"},
+                  {EXPRESSION_TERM, "`sum`"}};
     enum { PLACES = sizeof places / sizeof *places };
     for (int n = 0; n < EXPRESSION_NAMES; n++) {
         const enum expression_name name = (enum expression_name)n;

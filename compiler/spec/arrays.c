@@ -79,6 +79,46 @@ static struct yaml *read_named(struct spec_reader *r, const char *key, const cha
     return NULL;
 }
 
+/* Returns the number of heads of the rows of a score with `sum`, or 0 if the array has another shape. */
+static int64_t heads_of_rows(const struct user_array *rows)
+{
+    return rows && rows->rank == 4 && rows->axis[0].extent == EXTENT_B && rows->axis[1].extent == EXTENT_NUMBER
+               ? rows->axis[1].number
+               : 0;
+}
+
+/* Checks the shapes of the rows of a score. */
+static void check_rows(struct spec_reader *r, struct yaml *node, const struct user_array *score)
+{
+    const struct user_array *const rows[] = {score->query, score->key};
+    for (int k = 0; k < 2; k++) {
+        const bool key = rows[k] && rows[k] == score->key;
+        if (rows[k] && rows[k]->axis[rows[k]->rank - 2].extent != (key ? EXTENT_NK : EXTENT_NQ))
+            spec_error(r, node, "'%s': '%s' has no rows of %s", score->name, rows[k]->name, key ? "keys" : "queries");
+        for (int n = 0; rows[k] && n < rows[k]->rank - 2 && !score->sum; n++)
+            if (rows[k]->axis[n].extent == EXTENT_NUMBER) {
+                spec_error(r, node, "'%s': '%s' has its own number of heads, so a score needs 'sum' over them",
+                           score->name, rows[k]->name);
+                spec_note(r, node, "for example {query: %s, key: %s, sum: \"fmax(%s, 0)\"}",
+                          score->query ? score->query->name : "q", score->key ? score->key->name : "k", score->name);
+            }
+    }
+    const int64_t of_query = heads_of_rows(score->query), of_key = heads_of_rows(score->key);
+    if (!score->sum || (of_key && of_query && of_query % of_key == 0)) return;
+    spec_error(r, node,
+               "'%s': with 'sum', rows of queries are an array [B, X, Nq, n], and rows of keys an array [B, Y, Nk, n], "
+               "where X and Y are numbers and Y divides X",
+               score->name);
+}
+
+/* Reports an array x of a spec in which x is the head of a score's rows. */
+static void check_name_of_head(struct spec_reader *r, const struct yaml *arrays, const struct yaml *score)
+{
+    for (int k = 0; arrays && k < arrays->count && yaml_get(score, "sum"); k++)
+        if (strcmp(arrays->key[k]->text, "x") == 0)
+            spec_error(r, arrays->key[k], "'arrays': 'x' is the head of a score's rows in 'sum'; choose another name");
+}
+
 /* Reads the names of scores or sums. Expressions name them like arrays. */
 static struct yaml *read_values(struct spec_reader *r, const char *key, const char *example, int most,
                                 enum array_type type)
@@ -137,10 +177,8 @@ void spec_read_arrays(struct spec_reader *r)
         else
             spec_error(r, scores->item[k], "'%.60s': expected a map such as {query: q2, key: k2}, found %s", a->name,
                        spec_found(r, scores->item[k]));
-        if (a->query && a->query->axis[a->query->rank - 2].extent != EXTENT_NQ)
-            spec_error(r, scores->item[k], "'%s': '%s' has no rows of queries", a->name, a->query->name);
-        if (a->key && a->key->axis[a->key->rank - 2].extent != EXTENT_NK)
-            spec_error(r, scores->item[k], "'%s': '%s' has no rows of keys", a->name, a->key->name);
+        check_rows(r, scores->item[k], a);
+        check_name_of_head(r, node, scores->item[k]);
     }
     read_values(r, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM);
 }

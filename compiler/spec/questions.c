@@ -98,6 +98,8 @@ void spec_expressions(const struct spec *spec, void (*visit)(void *user, const s
     if (spec->graph) return; /* its rate has no text */
     for (int k = 0; k < spec->prepares; k++)
         if (spec->prepare[k].angle) visit(user, spec->prepare[k].angle);
+    for (int k = 0; k < spec->arrays.named; k++)
+        if (spec->arrays.array[spec->arrays.count + k].sum) visit(user, spec->arrays.array[spec->arrays.count + k].sum);
     for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) {
         const struct spec *const sum = spec->sums ? spec->sum[k] : spec;
         for (int n = 0; n < sum->similarity.steps; n++) visit(user, sum->similarity.step[n]);

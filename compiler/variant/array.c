@@ -185,8 +185,13 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
         return build_real(x, 0);
     }
     const struct user_arrays *const all = &x->spec->arrays;
-    if (a->type == ARRAY_SCORE || a->type == ARRAY_SUM)
-        return build_read(x, operands, graph_ref(x->g, x->named[a - all->array - all->count], NULL));
+    const int named = a->type == ARRAY_SCORE || a->type == ARRAY_SUM ? x->named[a - all->array - all->count] : 0;
+    if (named < 0) {
+        diagnostics_error(x->diagnostics, x->at, "the 'sum' of a score reads scores before it, but '%s' is not",
+                          a->name);
+        return build_real(x, 0);
+    }
+    if (a->type == ARRAY_SCORE || a->type == ARRAY_SUM) return build_read(x, operands, graph_ref(x->g, named, NULL));
     const struct ref r = reference(x, a, at);
     return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r, EXPR_ID);
 }

@@ -28,7 +28,9 @@ struct builder {
     int drawn;            /* the number of `random` masks so far */
     const struct spec *stored; /* the rows of keys that this spec stores prepared are so. NULL: they are as given */
     int q, k;                  /* the prepared queries and keys; a score may read them */
-    int named[MAX_SCORES + MAX_SUMS]; /* the values of scores and sums, in the order of spec->arrays */
+    /* The values of scores and sums, in the order of spec->arrays, or -1. While a score's `sum` is built, the inner
+       products of heads are its value, and `term` is the axis of these heads (-1: there is one head). */
+    int named[MAX_SCORES + MAX_SUMS], term;
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];
     const struct expr *region[MAX_SUMS];

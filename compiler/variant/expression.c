@@ -102,6 +102,7 @@ static const struct expr *value_of(struct builder *x, enum expression_name name,
     case NAME_t: return leaves->of_call ? leaves->t : build_whole_position(x, leaves->t);
     case NAME_d: return build_index_of(x, x->d);
     case NAME_e: return build_index_of(x, x->e);
+    case NAME_x: return x->term < 0 ? build_integer(x, 0) : build_index_of(x, x->term);
     case NAME_B: return build_size_of(x, x->b);
     case NAME_H: return build_mul(x, build_size_of(x, x->kv), build_size_of(x, x->member));
     case NAME_G: return build_size_of(x, x->kv);
@@ -193,7 +194,8 @@ static bool names_positions(const struct expr *e, bool features)
 static void visit_weight(void *user, const struct expression *e)
 {
     struct naming *const x = user;
-    const bool of_weight = e->place == EXPRESSION_PAIR || (e->place == EXPRESSION_MASK && e->uses[NAME_s]);
+    const bool of_weight = e->place == EXPRESSION_PAIR || e->place == EXPRESSION_TERM ||
+                           (e->place == EXPRESSION_MASK && e->uses[NAME_s]);
     x->names |= of_weight && names_positions(e->value, x->features);
     for (int k = 0; of_weight && k < e->elements; k++)
         for (int n = 0; n < e->element[k].array->rank; n++)

@@ -152,8 +152,38 @@ static const struct expr *factor_of(struct builder *x, struct operands *operands
     return build_expression(x, x->spec->factor, s, operands);
 }
 
-/* Makes the inner products of a score's rows, for each pair. */
-static int build_score(struct builder *x, const struct user_array *a)
+/* Makes the score number n: the sum of its terms over the heads of the rows `query` and `key`. It has no axis of query
+   heads or key/value heads, unless its terms have. */
+static int build_sum_of_heads(struct builder *x, int n, const struct user_array *a, struct ref query, struct ref key)
+{
+    const int heads = x->g->value[query.of].axes[1], axes[] = {x->b, heads, x->i, x->j};
+    const struct value of_key = x->g->value[key.of];
+    const int64_t count = x->m->axis[heads].extent, share = count / x->m->axis[of_key.axes[1]].extent;
+    struct operands operands = {0};
+    if (share > 1 && share < count) { /* gradients of a map, but not of a product, are known for computed subscripts */
+        const int rows[] = {x->b, heads, x->j, of_key.axes[3]};
+        struct ref shared = graph_ref(x->g, key.of, NULL);
+        shared.sub[1] = build_divide(x, build_index_of(x, heads), build_integer(x, share));
+        key.of = graph_map(x->g, 4, rows, 1, &shared, build_operand(x, 0));
+    }
+    key.sub[1] = share == count ? build_integer(x, 0) : build_index_of(x, heads);
+    if (count == 1) query.sub[1] = build_integer(x, 0);
+    const int inner = count == 1 ? graph_contract(x->g, 3, (int[]){x->b, x->i, x->j}, query, key, NULL)
+                                 : graph_contract(x->g, 4, axes, query, key, NULL);
+    x->named[n] = inner;
+    x->term = count == 1 ? -1 : heads;
+    const struct expr *const term = build_expression(x, a->sum, build_real(x, 0), &operands);
+    uint32_t read = expr_axes_read(term, operands.ref);
+    int made[MAX_RANK], rank = build_pair(x, made), kept = 0;
+    for (int k = 0; k < rank; k++)
+        if ((read | value_axes(&x->g->value[inner])) >> made[k] & 1) made[kept++] = made[k];
+    made[kept] = heads;
+    const int terms = graph_map(x->g, kept + (count > 1), made, operands.count, operands.ref, term);
+    return count > 1 ? graph_reduce(x->g, FOLD_SUM, 0, kept, made, graph_ref(x->g, terms, NULL), NULL) : terms;
+}
+
+/* Makes score number n: the inner products of its rows, for each pair. */
+static int build_score(struct builder *x, int n, const struct user_array *a)
 {
     int pair[5];
     const int rank = build_pair(x, pair), of_query = a->query ? build_rows(x, a->query, x->j) : x->q,
@@ -165,15 +195,18 @@ static int build_score(struct builder *x, const struct user_array *a)
                           (long long)x->m->axis[last].extent, (long long)x->m->axis[key.axes[key.rank - 1]].extent);
     struct ref right = graph_ref(x->g, of_key, NULL);
     right.sub[right.rank - 1] = build_index_of(x, last);
-    return graph_contract(x->g, rank, pair, graph_ref(x->g, of_query, NULL), right, NULL);
+    const struct ref left = graph_ref(x->g, of_query, NULL);
+    return a->sum ? build_sum_of_heads(x, n, a, left, right) : graph_contract(x->g, rank, pair, left, right, NULL);
 }
 
 /* Makes the scores. Expressions read those that they name, and the others are removed. */
 static void build_scores(struct builder *x)
 {
     const struct user_arrays *const all = &x->spec->arrays;
+    for (int k = 0; k < all->named; k++) x->named[k] = -1;
     for (int k = 0; k < all->named; k++)
-        if (all->array[all->count + k].type == ARRAY_SCORE) x->named[k] = build_score(x, &all->array[all->count + k]);
+        if (all->array[all->count + k].type == ARRAY_SCORE)
+            x->named[k] = build_score(x, k, &all->array[all->count + k]);
 }
 
 /* Returns the weights w times the sum's `factor`. */

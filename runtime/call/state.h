@@ -135,7 +135,7 @@ INLINE int64_t heads_with_rows(const struct kernel *kernel, int array, int64_t h
                                int64_t key_heads)
 {
     const int of = kernel->kept_array[array].heads;
-    return of == ATTN_HEADS ? heads : of == ATTN_KV_HEADS ? kv_heads : of ? key_heads : 1;
+    return of == ATTN_HEADS ? heads : of == ATTN_KV_HEADS ? kv_heads : of > 1 ? of : of ? key_heads : 1;
 }
 INLINE int64_t heads_with_rows_of(const struct kernel *kernel, int array, const struct attn_problem *p)
 {

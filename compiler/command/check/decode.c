@@ -37,6 +37,7 @@ struct growth {
 static int64_t heads_of(const struct attn_problem *p, const struct kernel_array *a)
 {
     if (a->shared && p->key_heads) return p->key_heads;
+    if (array_own_heads(a)) return array_own_heads(a);
     return array_has_size(a, ARRAY_SIZE_HEADS) ? p->heads : array_has_size(a, ARRAY_SIZE_KV_HEADS) ? p->kv_heads : 1;
 }
 

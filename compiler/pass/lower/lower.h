@@ -68,9 +68,13 @@ struct lowering {
     const int
         *last_axis;   /* the axis in the lanes of each value's tile, if it is chosen for each value. Otherwise NULL */
     bool by_elements; /* tiles with an axis of elements have it in the lanes. Implies last_axis. */
-    int *outputs;     /* the arrays of the outputs. NULL: each array is made when its output is written */
-    struct lowered_value *lowered;      /* how each value of the graph is lowered */
-    const bool *needed;                 /* for each value: whether the statements that are being made need it */
+    /* Axes of which the statements that are being made take one index at a time, as bits. `outside` is the list around
+       the loops over them. */
+    uint32_t one_by_one;
+    struct stmt ***outside;
+    int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
+    struct lowered_value *lowered; /* how each value of the graph is lowered */
+    const bool *needed;            /* for each value: whether the statements that are being made need it */
     const struct mask_of_region *masks; /* the statements that mask tiles (regions.c) */
     /* The ends of lists of statements. The next statement is added there.
        - before, inside, end: statements before, inside and after the loop over keys

@@ -7,7 +7,7 @@
 
 bool lower_run_time(const struct lowering *x, int axis)
 {
-    return !axis_is_whole(&x->m->axis[axis]);
+    return !axis_is_whole(&x->m->axis[axis]) || x->one_by_one >> axis & 1;
 }
 
 bool lower_of_pairs(const struct lowering *x, const struct value *v)

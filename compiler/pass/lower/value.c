@@ -9,7 +9,8 @@
 static int summed_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     int rank = 0;
-    const uint32_t summed = value_operand_axes(v) & ~value_axes(v), tiles = summed & ~(x->outer | x->within);
+    const uint32_t summed = value_operand_axes(v) & ~value_axes(v),
+                   tiles = summed & ~(x->outer | x->within | x->one_by_one);
     for (int a = 0; a < x->m->axes; a++)
         if ((tiles >> a & 1) && a != x->lane) axes[rank++] = a;
     if (x->lane >= 0 && (summed >> x->lane & 1)) axes[rank++] = x->lane;
@@ -34,6 +35,7 @@ struct sum {
     int count, summed[MAX_AXES]; /* the axes that the statement sums over */
     bool state, maximum;
     bool over_outer;      /* it sums over outer axes only */
+    bool over_loop;       /* it sums over an axis that a loop around the statement takes one by one */
     bool of_slice;        /* it sums over the rows of a slice */
     bool streamed;        /* it sums over the keys of the loop, tile by tile */
     bool one_tile;        /* the state has one tile of keys per chunk, so its sum is set instead of added */
@@ -67,7 +69,8 @@ static struct sum describe_sum(struct lowering *x, int number)
     s.many_terms = s.over_outer || (s.of_slice && !x->prefix) ||
                    (s.streamed && x->stream >= 0 && !x->whole_chunk && !x->last_axis &&
                     !(s.state && lower_tiles_of_chunk(x) <= FEW_TILES));
-    s.begin = s.of_slice || s.over_outer ? &x->open : &x->before;
+    s.over_loop = x->one_by_one & value_operand_axes(v) & ~value_axes(v);
+    s.begin = s.over_loop ? x->outside : s.of_slice || s.over_outer ? &x->open : &x->before;
     s.at = s.of_slice                                           ? &x->end
            : s.streamed || s.over_outer || own->stage == INSIDE ? &x->inside
            : own->stage == BEFORE                               ? (x->prepare ? &x->prepare : &x->before)
@@ -209,8 +212,8 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
 {
     const struct value *v = sum->v;
     const int to = sum->own->array;
-    lower_set_constant(x, sum->streamed || sum->of_slice || sum->over_outer ? sum->begin : sum->at, to,
-                       v->op == GRAPH_REDUCE ? v->init : 0);
+    const bool adds = sum->streamed || sum->of_slice || sum->over_outer || sum->over_loop;
+    lower_set_constant(x, adds ? sum->begin : sum->at, to, v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
     for (int k = 0; k < graph_summed(v) && sum->streamed; k++)
         lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
@@ -229,6 +232,59 @@ static void lower_sum(struct lowering *x, int number)
         lower_dot(x, &sum, rows);
     else
         lower_fold(x, &sum, sum.maximum && sum.own->running && !sum.one_tile);
+}
+
+/* Whether statements of pairs make value v, and it has the axis. */
+static bool of_pairs_along(const struct lowering *x, int v, int axis)
+{
+    return x->needed[v] && x->lowered[v].stage == INSIDE && value_has_axis(&x->g->value[v], axis) &&
+           lower_of_pairs(x, &x->g->value[v]);
+}
+
+/* Returns the last axis of elements that the sum v of pairs sums over, if this sum alone needs the values of pairs with
+   this axis, and one of them is a product. Otherwise returns -1. The axis may be that of the heads of an indexer. */
+static int axis_one_by_one(const struct lowering *x, int v)
+{
+    const struct value *const sum = &x->g->value[v];
+    if (sum->op != GRAPH_REDUCE || sum->where || x->lowered[v].stage != INSIDE || !lower_of_pairs(x, sum)) return -1;
+    int axis = -1;
+    for (int a = 0; a < x->m->axes; a++)
+        if ((value_operand_axes(sum) & ~value_axes(sum)) >> a & 1 && !lower_run_time(x, a)) axis = a;
+    bool product = false;
+    for (int u = 0; axis >= 0 && u < x->g->values; u++) {
+        const struct value *const reader = &x->g->value[u];
+        product |= reader->op == GRAPH_CONTRACT && of_pairs_along(x, u, axis);
+        for (int k = 0; k < reader->operands; k++)
+            if (u != v && x->needed[u] && of_pairs_along(x, reader->operand[k].of, axis) && !of_pairs_along(x, u, axis))
+                return -1;
+    }
+    return product ? axis : -1;
+}
+
+/* Returns the sum that takes the axes of v one by one, if v is one of the values that it needs. Otherwise returns
+   -1. */
+static int sum_one_by_one(const struct lowering *x, int v)
+{
+    for (int u = v + 1; u < x->g->values; u++) {
+        const int axis = x->needed[u] ? axis_one_by_one(x, u) : -1;
+        if (axis >= 0 && of_pairs_along(x, v, axis)) return u;
+    }
+    return -1;
+}
+
+/* Makes the sum v of pairs in a loop over an axis, with the values that it needs. So each is a tile of pairs alone. */
+static void lower_one_by_one(struct lowering *x, int v, int axis)
+{
+    struct stmt **outside = x->inside, **const body = lower_new_list(x);
+    x->outside = &outside;
+    x->one_by_one = AXIS(axis);
+    x->inside = body;
+    for (int u = 0; u < v; u++)
+        if (of_pairs_along(x, u, axis)) lower_value(x, u);
+    lower_sum(x, v);
+    x->inside = outside;
+    x->one_by_one = 0;
+    lower_loop_over(x, &x->inside, axis, expr_int(x->m, 0), expr_size(x->m, axis), 1)->body = *body;
 }
 
 void lower_array(struct lowering *x, int number, enum array_kind kind)
@@ -335,6 +391,8 @@ void lower_value(struct lowering *x, int v)
     case GRAPH_REDUCE:
         if (own->stage == ACROSS)
             lower_across(x, v);
+        else if (!x->one_by_one && axis_one_by_one(x, v) >= 0)
+            lower_one_by_one(x, v, axis_one_by_one(x, v));
         else
             lower_sum(x, v);
         break;
@@ -359,7 +417,7 @@ void lower_values(struct lowering *x, enum stage sums)
         mark_needed(x, x->g->output[o].value, needed);
     }
     for (int v = 0; v < x->g->values; v++) {
-        if (!needed[v] || (x->done && x->done[v])) continue;
+        if (!needed[v] || (x->done && x->done[v]) || sum_one_by_one(x, v) >= 0) continue;
         lower_value(x, v);
         if (x->prepare && x->lowered[v].stage == BEFORE && x->g->value[v].operands && !x->lowered[v].inlined)
             x->l->array[x->lowered[v].array].shared = true;

@@ -405,8 +405,21 @@ def rows_of_delta(spec):
 SEVERAL = 0.15   # the part of the specs that have scores or several sums
 
 
+def indexer(rng, spec):
+    """Adds a score r that sums over its own heads. Returns its factor in a logit."""
+    heads, size = rng.choice([1, 2, 3, 4, 6]), rng.choice([1, 4, 8, 17])
+    of_keys = rng.choice([n for n in range(1, heads + 1) if heads % n == 0])
+    shape, weight = rng.choice([(['B', 'Nq', heads], 'wi[b][row][x] * '), ([heads], 'wi[x] * '), (['B', 'H', 'Nq'], 'wi[b][h][row] * '), (None, '')])
+    shapes = {'qi': ['B', heads, 'Nq', size], 'ki': ['B', of_keys, 'Nk', size]} | ({'wi': shape} if shape else {})
+    spec['arrays'] = spec.get('arrays', {}) | {name: {'shape': shape} for name, shape in shapes.items()}
+    spec['scores'] = {'r': {'query': 'qi', 'key': 'ki', 'sum': weight + rng.choice(['fmax(r, 0)', 'fmax(r, 0)', 'r', 'tanh(r)', '(r * (x + 1) + 0.1 * (i - j))'])}}
+    if rng.random() < 0.3: spec['prepare'] = [*spec.get('prepare', []), {rng.choice(['l2norm', 'rmsnorm'] + ['rope'] * (size in (4, 8))): {'rows': ['qi', 'ki']}}]
+    return '%.2g' % (0.5 / (heads * size) ** 0.5)
+
+
 def score(rng, spec):
     """Adds a score r. Returns its factor in a logit."""
+    if rng.random() < 0.4: return indexer(rng, spec)
     own, size, heads = rng.choice([('q2', 'k2')] * 3 + [('q2', 'k'), ('q', 'k2')]), spec['shape']['head_dim'], pick(rng, 'G', 'H')
     axis = 'D'   # the size may be made smaller
     if own == ('q2', 'k2') and rng.random() < 0.6: axis = size = rng.choice([1, 4, 8, 17])
