@@ -91,20 +91,20 @@ static int64_t heads_of_rows(const struct user_array *rows)
 static void check_rows(struct spec_reader *r, struct yaml *node, const struct user_array *score)
 {
     const struct user_array *const rows[] = {score->query, score->key};
+    const bool sums = yaml_get(node, "sum");
     for (int k = 0; k < 2; k++) {
         const bool key = rows[k] && rows[k] == score->key;
         if (rows[k] && rows[k]->axis[rows[k]->rank - 2].extent != (key ? EXTENT_NK : EXTENT_NQ))
             spec_error(r, node, "'%s': '%s' has no rows of %s", score->name, rows[k]->name, key ? "keys" : "queries");
-        for (int n = 0; rows[k] && n < rows[k]->rank - 2 && !score->sum; n++)
+        for (int n = 0; rows[k] && n < rows[k]->rank - 2 && !sums; n++)
             if (rows[k]->axis[n].extent == EXTENT_NUMBER) {
                 spec_error(r, node, "'%s': '%s' has its own number of heads, so a score needs 'sum' over them",
                            score->name, rows[k]->name);
-                spec_note(r, node, "for example {query: %s, key: %s, sum: \"fmax(%s, 0)\"}",
-                          score->query ? score->query->name : "q", score->key ? score->key->name : "k", score->name);
+                spec_note(r, node, "for example sum: \"fmax(%s, 0)\"", score->name);
             }
     }
     const int64_t of_query = heads_of_rows(score->query), of_key = heads_of_rows(score->key);
-    if (!score->sum || (of_key && of_query && of_query % of_key == 0)) return;
+    if (!sums || (of_key && of_query && of_query % of_key == 0)) return;
     spec_error(r, node,
                "'%s': with 'sum', rows of queries are an array [B, X, Nq, n], and rows of keys an array [B, Y, Nk, n], "
                "where X and Y are numbers and Y divides X",

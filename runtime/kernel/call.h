@@ -269,7 +269,7 @@ struct array {
 struct kept_array {
     int array;         /* its number in the kernel's table */
     int64_t row_bytes; /* bytes of a row in the state */
-    /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k; more: so many heads */
+    /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k; more: that many heads */
     int heads;
     int64_t element;   /* if not 0, the bytes of an element: the elements of a row of the caller may be apart */
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */

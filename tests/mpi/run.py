@@ -298,6 +298,10 @@ RING |= {
     'of-tokens-sink': ({'normalize': {'sink': 'out_of[h][row]'}, 'mask': {'window': {'left': 20}},
                         'similarity': {'softmax': {'modify': 's + far[g][j][h % 2]'}},
                         'arrays': {'out_of': {'shape': ['H', 'Nq']}, 'far': {'shape': ['G', 'Nk', 2]}}}, (1, 4, 2)),
+    'of-own-heads': ({'similarity': {'softmax': {'modify': 's + 0.1 * t'}}, 'mask': {'window': {'left': 60}},
+                      'scores': {'t': {'query': 'qi', 'key': 'ki', 'sum': 'warm[b][row][x] * fmax(t, 0)'}},
+                      'arrays': {'qi': {'shape': ['B', 4, 'Nq', 8]}, 'ki': {'shape': ['B', 2, 'Nk', 8]},
+                                 'warm': {'shape': ['B', 'Nq', 4]}}}, (2, 4, 2)),
 }
 # Keys and values in fewer bytes.
 STORED = {
