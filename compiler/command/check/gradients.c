@@ -47,7 +47,8 @@ static const char *sum_at(const struct evaluation *x, int t, const struct sample
 }
 
 /* Compares the gradient with respect to array t with a central difference in a random direction. Updates *share, the
-   largest error. If two step sizes disagree, as near a kink of max(x, 0), compares nothing. */
+   largest error. If two step sizes disagree, as near a kink of max(x, 0), compares nothing. At a kink, slopes agree,
+   but the second difference is proportional to the step, not to its square. */
 static const char *difference(const struct evaluation *x, int t, const struct sample *s, const double *gradient,
                               uint64_t *state, struct arena *arena, double *share)
 {
@@ -55,8 +56,8 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
     double *direction = arena_alloc(arena, (size_t)n * sizeof *direction),
            *moved = arena_alloc(arena, (size_t)n * sizeof *moved),
            *out = arena_alloc(arena, (size_t)s->output[0].elements * sizeof *out), along = 0, sizes = 0, terms = 0,
-           slope[3];
-    const char *wrong = NULL;
+           here = 0, slope[3], bend[3];
+    const char *wrong = sum_at(x, t, s, direction, 0, moved, out, &here, &terms);
     for (int64_t k = 0; k < n; k++) {
         direction[k] = check_normal(state);
         along += direction[k] * gradient[k];
@@ -68,11 +69,13 @@ static const char *difference(const struct evaluation *x, int t, const struct sa
         wrong = sum_at(x, t, s, direction, by, moved, out, &after, &terms);
         if (!wrong) wrong = sum_at(x, t, s, direction, -by, moved, out, &before, &terms);
         slope[k] = (after - before) / (2 * by);
+        bend[k] = (after - 2 * here + before) / (2 * by);
     }
     if (wrong) return wrong;
     const double first = (4 * slope[1] - slope[0]) / 3, second = (4 * slope[2] - slope[1]) / 3;
     sizes += 1e-4 * terms; /* the sums of the difference have rounding errors, too */
-    if (sizes > 0 && fabs(first - second) <= 1e-6 * sizes) *share = fmax(*share, fabs(along - second) / sizes);
+    const double disagree = fmax(fabs(first - second), fabs(bend[1] - 2 * bend[2]));
+    if (sizes > 0 && disagree <= 1e-6 * sizes) *share = fmax(*share, fabs(along - second) / sizes);
     return NULL;
 }
 
