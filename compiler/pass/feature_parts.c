@@ -6,8 +6,9 @@
 
 #include <string.h>
 
-/* PART: the default length of a part. Products divide longer sums at this length anyway. */
-enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16 };
+/* PART: the default length of a part. Products divide longer sums at this length anyway.
+   STEP_OF_MATRIX_UNITS: copies for matrix units fill the rows of a part with zeros up to a multiple of it. */
+enum { PART = 192, MIN_PARTS = 2, MAX_MEMBERS = 16, STEP_OF_MATRIX_UNITS = 32 };
 
 /* Whether s runs over the axis and can be limited to a part. */
 static bool runs_over(const struct loops *l, const struct stmt *s, int axis)
@@ -64,8 +65,13 @@ static struct stmt *zero(struct loops *l, struct stmt *dot)
     return s;
 }
 
-static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t part, int members, struct stmt **member)
+/* Splits the tile a into parts of `part` elements, or a few more. Returns their length. */
+static int64_t split(struct loops *l, struct stmt **at, int a, int axis, int64_t part, int members,
+                     struct stmt **member)
 {
+    for (int m = 0; m < members; m++)
+        if (member[m]->op == LOOPS_COPY)
+            part += (STEP_OF_MATRIX_UNITS - part % STEP_OF_MATRIX_UNITS) % STEP_OF_MATRIX_UNITS;
     struct stmt *loop = stmt_new(l, LOOPS_FOR), **front = at, **inner = &loop->body, *s = *at, *after = NULL;
     loop->axis = axis;
     loop->from = expr_int(l->module, 0);
@@ -91,6 +97,7 @@ static void split(struct loops *l, struct stmt **at, int a, int axis, int64_t pa
     loop->next = after;
     for (int k = 0; k < l->array[a].rank; k++)
         if (l->array[a].axes[k] == axis) l->array[a].extent[k] = part;
+    return part;
 }
 
 /* Splits the feature tiles that list *body makes into parts. `parallel`: a parallel loop is around the list.
@@ -114,8 +121,7 @@ static void walk(struct compilation *c, struct stmt **body, int64_t part, bool p
                 continue;
             int members = members_of(l, s, a, array->axes[k], member);
             if (!members) continue;
-            split(l, at, a, array->axes[k], part, members, member);
-            c->tiling.feature_part = part;
+            c->tiling.feature_part = split(l, at, a, array->axes[k], part, members, member);
             break;
         }
     }

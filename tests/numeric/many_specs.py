@@ -289,6 +289,10 @@ FOUND |= {
     'output_that_cancels': {
         'similarity': 'softmax', 'mask': 'causal', 'sums': {'a': {}, 'c': {'mask': {'window': {'left': 5}}}},
         'output': 'tanh(a) * (1 + c) - a', 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward']},
+    'parts_of_matrix_units': {
+        'similarity': 'softmax', 'sums': {'a': {'similarity': {'custom': {'weight': '1 + s * s'}}}, 'c': {'factor': 'tanh(s)'}},
+        'output': 'a + c', 'shape': {'head_dim': 30}, 'dtype': 'bf16', 'algorithm': 'linear', 'schedule': {'part': 16},
+        'n_q': 29, 'n_k': 29, 'target': 'x86-64-v4'},
     'array_at_queries': {
         'similarity': {'softmax': {'modify': 's + tanh(a[b][h][i])'}}, 'mask': 'causal', 'normalize': 'none',
         'arrays': {'a': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],
@@ -486,7 +490,9 @@ def found(folder, suite, name):
     d = draw_spec.draw(1, 0, True) | {
         'spec': spec, 'heads': 2 if 'delta' in spec else 4, 'kv_heads': 2, 'batch': 2, 'n_q': 60, 'n_k': 60,
         'chunks': [60, 7, 1], 'targets': suite.runnable[-1:], 'flags': ['-O0'], 'checks': False}
-    d |= {key: spec.pop(key) for key in ('heads', 'kv_heads', 'batch', 'n_q', 'n_k', 'seed', 'ids', 'chunks') if key in spec}
+    own = {key: spec.pop(key) for key in ('heads', 'kv_heads', 'batch', 'n_q', 'n_k', 'seed', 'ids', 'chunks', 'target') if key in spec}
+    if own.pop('target', '') in suite.runnable: d['targets'] = [FOUND[name]['target']]
+    d |= own
     verdict, kind, said = apart(suite, d, folder + '/spec')
     if verdict != 'ok': raise Failure(said)
     return said
