@@ -73,6 +73,7 @@ REFUSED = [
      r"for each query or key) is not compiled yet", lambda spec, m: spec['emit'].remove('backward')),
     (r"is not compiled yet\n.*this concerns the gradients that 'emit' asks for",
      lambda spec, m: spec['emit'].remove('backward')),
+    (r"under this mask a query may see keys after its own position, and '\w+' has no value for these", None),
     (r"'name': '\w+' is a keyword of C", lambda spec, m: spec.update(name='spec')),
     (r"'name': '\w+\.h' would hide the system's header of that name", lambda spec, m: spec.update(name='spec')),
     (r"'name': the kernel would declare '[\w ]+', which attnrt\.h declares", lambda spec, m: spec.update(name='spec')),

@@ -187,6 +187,23 @@ static bool is_elementwise(const struct graph *g, int v)
     return all;
 }
 
+/* Whether a map reads rows at other elements than its own, as a rotation does. With elements in the lanes, such a row
+   cannot be read in whole vectors. */
+static bool reads_other_elements(const struct graph *g)
+{
+    bool reads = false;
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        const int last = value->rank && value->op == GRAPH_MAP ? value->axes[value->rank - 1] : -1;
+        for (int k = 0; k < value->operands && last >= 0 && axis_is_whole(&g->module->axis[last]); k++) {
+            const struct ref *const r = &value->operand[k];
+            reads |= r->rank && ref_axis(r, r->rank - 1) < 0 && g->value[r->of].op != GRAPH_PARAM &&
+                     expr_axes(r->sub[r->rank - 1]) >> last & 1;
+        }
+    }
+    return reads;
+}
+
 /* Whether forward of a graph with a SOLVE runs in loops by chunks. Their products have elements in the lanes and rows
    as they are stored, so features that are computed in other ways would have to be transposed. Sums over elements of
    pairs read rows in whole vectors (emit/decayed.c). */
@@ -196,7 +213,7 @@ static bool forward_by_chunks(const struct lowering *x)
     const int elements = elements_of_pairs(x->g);
     return program_is_forward(&x->c->program) && !multiplies_states(x->c) &&
            (elements < 0 || (fills_vectors(x->c, &x->m->axis[elements]) && x->chunk >= 0 &&
-                             x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS)) &&
+                             x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS && !reads_other_elements(x->g))) &&
            solve->operands > SOLVE_FEATURES && is_elementwise(x->g, solve->operand[SOLVE_FEATURES].of);
 }
 
