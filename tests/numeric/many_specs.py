@@ -293,6 +293,15 @@ FOUND |= {
         'similarity': 'softmax', 'sums': {'a': {'similarity': {'custom': {'weight': '1 + s * s'}}}, 'c': {'factor': 'tanh(s)'}},
         'output': 'a + c', 'shape': {'head_dim': 30}, 'dtype': 'bf16', 'algorithm': 'linear', 'schedule': {'part': 16},
         'n_q': 29, 'n_k': 29, 'target': 'x86-64-v4'},
+    'written_rows_that_rotate': {
+        'similarity': {'linear': {'features': 'identity'}}, 'mask': 'causal', 'normalize': 'none', 'shape': {'head_dim': 16},
+        'prepare': [{'rope': {'rows': ['x']}}, {'l2norm': {'rows': ['x']}}, 'l2norm'], 'delta': {'rate': '0.5', 'write': 'x'},
+        'arrays': {'gate': {'shape': ['B', 'H', 'Nk', 'D']}, 'x': {'shape': ['B', 'H', 'Nk', 'D']}},
+        'decay': {'log': 'gate[b][h][t][d]'}, 'emit': ['forward', 'backward']},
+    'product_of_divided_and_undivided': {
+        'similarity': 'softmax', 'shape': {'head_dim': 4}, 'arrays': {'u': {'shape': ['B', 'H', 'Nq'], 'type': 'bool'}},
+        'mask': {'expr': '!u[b][h][row]'}, 'emit': ['forward', 'backward'], 'output': 'a * c + 0.25 * a',
+        'sums': {'a': {'factor': 'i - j < 5', 'values': 1}, 'c': {'factor': 'i - j < 5', 'normalize': 'none'}}},
     'array_at_queries': {
         'similarity': {'softmax': {'modify': 's + tanh(a[b][h][i])'}}, 'mask': 'causal', 'normalize': 'none',
         'arrays': {'a': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],

@@ -273,7 +273,7 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
             if (user->op == GRAPH_MAP && graph_is_output(g, w)) continue;
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) &&
                        maximum[w] == -1;
-            if (!sum || graph_is_output(g, w) || plan->sums == MAX_OPERANDS ||
+            if (!sum || (graph_is_output(g, w) && (growing || user->op != GRAPH_REDUCE)) || plan->sums == MAX_OPERANDS ||
                 (plan->sums && user->where != plan->where))
                 return false;
             if (!ref_equal(&user->operand[k], &plain)) return false;
@@ -525,6 +525,16 @@ static void apply(struct stabilising *x, const struct plan *plan)
         sum->power = plan->degree;
         x->maximum[number] = maximum;
     }
+    for (int o = 0; o < g->outputs; o++) { /* an output, such as a saved sum, is not relative */
+        const int sum = g->output[o].value;
+        if (g->value[sum].op != GRAPH_REDUCE || x->maximum[sum] != maximum) continue;
+        struct value whole = graph_value(GRAPH_MAP, g->value[sum].rank, g->value[sum].axes);
+        const struct ref r = graph_ref(g, sum, NULL);
+        whole.expr = expr_operand(x->m, graph_operand(&whole, &r));
+        insert(x, sum + 1, whole);
+        at += sum < at;
+        g->output[o].value = sum + 1;
+    }
     if (graph_uses(g, plan->weight)) { /* Outputs read an own copy of the weight, because sums of it are no products. */
         const struct value relative = g->value[at];
         insert(x, ++at, relative);
@@ -628,7 +638,9 @@ static void correct(struct stabilising *x, int v)
     struct power result = scale(&s, map.expr);
     if (result.exponent) move_into_users(x, v, s.degree != 0);
     map.expr = result.exponent ? times_power(x->m, result.e, result.exponent, s.degree) : result.e;
-    if (result.exponent && x->growing) { /* a term of 0 may have any exponent */
+    /* A term of 0 may have any exponent. 2^-M is infinite for a row without keys. */
+    const bool inverse = result.exponent && result.exponent->op == EXPR_SUB && expr_is_real(result.exponent->arg[0], 0);
+    if (inverse || (result.exponent && x->growing)) {
         const struct expr *const zero = expr_real(x->m, 0);
         map.expr = expr_select(x->m, expr_eq(x->m, result.e, zero), zero, map.expr);
     }
