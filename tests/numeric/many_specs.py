@@ -302,6 +302,10 @@ FOUND |= {
         'similarity': 'softmax', 'shape': {'head_dim': 4}, 'arrays': {'u': {'shape': ['B', 'H', 'Nq'], 'type': 'bool'}},
         'mask': {'expr': '!u[b][h][row]'}, 'emit': ['forward', 'backward'], 'output': 'a * c + 0.25 * a',
         'sums': {'a': {'factor': 'i - j < 5', 'values': 1}, 'c': {'factor': 'i - j < 5', 'normalize': 'none'}}},
+    'keys_that_heads_hide': {
+        'similarity': {'polynomial': {'degree': 2}}, 'mask': {'all': ['causal', {'expr': 'u[h][j]'}]}, 'shape': {'head_dim': 4},
+        'arrays': {'u': {'shape': ['H', 'Nk'], 'type': 'bool'}}, 'emit': ['forward', 'backward', 'decode'],
+        'algorithm': 'linear', 'batch': 1, 'n_q': 40, 'n_k': 40},
     'array_at_queries': {
         'similarity': {'softmax': {'modify': 's + tanh(a[b][h][i])'}}, 'mask': 'causal', 'normalize': 'none',
         'arrays': {'a': {'shape': ['B', 'H', 'Nk'], 'learned': True}}, 'shape': {'head_dim': 4}, 'emit': ['forward', 'backward'],

@@ -97,7 +97,14 @@ static int of_shown_too(struct separation *x, const struct ref *other, int64_t c
     own.operand[own.operands++] = *other;
     own.expr = separate_if_shown(x, expr_operand(x->m, 0));
     if (x->id[KEY]) own.expr = separate_of_last_id(x, own.expr, chunk);
-    for (int k = 0; k < other->rank; k++) own.axes[own.rank++] = ref_axis(other, k);
+    uint32_t heads = x->shown ? expr_axes(x->shown) & ~ref_axes(other) : 0; /* query heads may hide different keys */
+    for (int k = 0; k < other->rank; k++) {
+        const int axis = ref_axis(other, k);
+        for (int a = 0; a < x->m->axes && axis_is_sequence(&x->m->axis[axis]); a++)
+            if (heads >> a & 1) own.axes[own.rank++] = a;
+        if (axis_is_sequence(&x->m->axis[axis])) heads = 0;
+        own.axes[own.rank++] = axis;
+    }
     if (x->id[KEY]) own.axes[own.rank++] = x->chunk_axis;
     return insert_early(x, at, own);
 }
