@@ -106,6 +106,14 @@ void unit_warn(const struct unit *p, const struct options *o)
             diagnostics_warning(d, a->at, "no expression reads the array '%s', so the kernel does not take it",
                                 a->name);
     }
+    const struct expression *const output = p->spec->output;
+    for (int k = 0; output && k < p->spec->sums; k++) {
+        int n = 0;
+        while (n < output->elements && strcmp(output->element[n].array->name, p->spec->sum[k]->name) != 0) n++;
+        if (n == output->elements)
+            diagnostics_warning(d, output->at, "'output' does not read the sum '%s', so the kernel does not compute it",
+                                p->spec->sum[k]->name);
+    }
     overflow_warn(p->spec, p->graph, p->kernel.compilation, p->kernel.compilations, d);
     bool gradients = false;
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_BACKWARD], &v);)

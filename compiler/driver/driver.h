@@ -49,7 +49,7 @@ struct unit {
 };
 /* Reads and compiles a spec. After an error, prints a message, sets *status and returns NULL. */
 struct unit *unit_make(const char *file, const struct options *o, enum status *status);
-/* The same for a text that was read from `file`. */
+/* Makes a unit from a text that was read from `file`. */
 struct unit *unit_of_text(const char *file, const char *text, size_t length, const struct options *o,
                           enum status *status);
 /* Returns the C for this machine. It has the target that this machine chooses, or all targets of --target. */

@@ -59,8 +59,13 @@ void spec_read_sums(struct spec_reader *r)
         spec_note(r, node, "for example, write output: \"%s - %s\"", spec->sum[0]->name, spec->sum[1]->name);
     }
     spec->mask = mask_of_sums(r);
-    if (spec->emit & EMIT_STATISTICS)
-        spec_error(r, yaml_get(r->root, "emit"), "'statistics' are those of one sum, but the spec has 'sums'");
-    if (spec->emit & EMIT_WEIGHTS && node->count > 1 && !spec->pairs)
-        spec_error(r, yaml_get(r->root, "emit"), "'weights' are those of one sum, but the spec has %d", node->count);
+    struct yaml *const emit = yaml_get(r->root, "emit");
+    if (spec->emit & EMIT_STATISTICS) {
+        spec_error(r, emit, "'statistics' are those of one sum, but the spec has 'sums'");
+        spec_note(r, emit, "compile a spec for each sum, and compute 'output' from their results");
+    }
+    if (spec->emit & EMIT_WEIGHTS && node->count > 1 && !spec->pairs) {
+        spec_error(r, emit, "'weights' are those of one sum, but the spec has %d", node->count);
+        spec_note(r, emit, "compile a spec for each sum, or name a number of each pair, as in weights: \"0.125 * s\"");
+    }
 }

@@ -31,6 +31,7 @@ MODELS = {
     'Whisper': ('WhisperForConditionalGeneration', dict(HALVES, num_mel_bins=8, max_source_positions=20, max_target_positions=80,
                                                         decoder_start_token_id=1)),
     'GptOss': ('GptOssForCausalLM', dict(GROUPED, head_dim=8, num_local_experts=2, num_experts_per_tok=1, sliding_window=5)),
+    'DiffLlama': ('DiffLlamaForCausalLM', GROUPED),
     'Phi3': ('Phi3ForCausalLM', dict(GROUPED, sliding_window=6)),
     'DeepseekV3': ('DeepseekV3ForCausalLM', dict(GROUPED, num_key_value_heads=4, moe_intermediate_size=16, n_routed_experts=4, n_group=2,
                                                  topk_group=1, num_experts_per_tok=2, first_k_dense_replace=1,

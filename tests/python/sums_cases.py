@@ -98,6 +98,19 @@ def jit_gradients_and_vmap_of_jax(folder):
     two = [jnp.stack([x, 0.5 * x]) if axis == 0 else x for x, axis in zip(of, axes)]
     close(jax.vmap(call, axes)(*two)[0], wanted, 2e-6, 'vmap')
     same([x[0] for x in jax.vmap(slope, axes)(*two)], gradients, 2e-5, 'vmap of grad')
+    for twice in jax.jacfwd(slope), jax.grad(lambda *a: slope(*a)[0].sum()), jax.jit(jax.jacfwd(jax.jacfwd(call))):
+        refuses(lambda: twice(*of), NotImplementedError, 'two_maps: attnc has no second derivatives')
+
+
+@case
+def formulas_in_graphs_of_any_size(folder):
+    """With dynamic=True, torch.compile has symbols also for the sizes of arrays."""
+    call = lambda q, k, v, q2, k2, lam: attnc.attention(
+        q, k, v, mask='causal', scores=SPEC['scores'], sums=SPEC['sums'], output=SPEC['output'], arrays={'q2': q2, 'k2': k2, 'lam': lam})
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend='aot_eager')
+    for n in 9, 14:
+        given = drawn(n=n, m=n)
+        close(compiled(*given), call(*given), 0, '%d tokens' % n)
 
 
 @case

@@ -179,8 +179,10 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         if _have_tangents(q, k, v):
             return _outside_graph(  # type: ignore[no-any-return]
                 "attention", call_formula, formula, q, k, v, arrays, seed, out, threads)
-        *words, head_dim, value_dim, dtype, scaled, several = formula
-        text = _text_of_formula(*words, constant_size(head_dim), constant_size(value_dim), dtype, scaled, several)
+        *words, declared, head_dim, value_dim, dtype, scaled, several = formula
+        declared = tuple((name, tuple(size if isinstance(size, str) else constant_size(size) for size in shape), kind)
+                         for name, shape, kind in declared)
+        text = _text_of_formula(*words, declared, constant_size(head_dim), constant_size(value_dim), dtype, scaled, several)
         given, tables = operators.masks_and_tables([as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
                                                     for name in operators.names_of(text)])
         return operators.forward(text, q, k, v, given, tables, None, seed)

@@ -88,6 +88,15 @@ def _foreign(binding: Binding, results: Any, *arrays: Any) -> Any:
     return _ffi_call(_TARGET, results)(*arrays, library=binding.path, kernel=binding.symbol, team=team, threads=str(threads))
 
 
+def _without_derivatives(kernel: Kernel, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the function, whose derivatives are an error."""
+    def refuse(*_: Any) -> Any:
+        raise NotImplementedError(f"{kernel.name}: attnc has no {what}")
+    made: Any = jax.custom_jvp(function)
+    made.defjvp(refuse)
+    return made  # type: ignore[no-any-return]
+
+
 def _batched(kernel: Kernel, function: Callable[..., Any], has_batch: Callable[[int], bool],
              split: Callable[[int], bool], merges: bool) -> Callable[..., Any]:
     """Adds a rule for vmap to the function."""
@@ -199,8 +208,9 @@ def _gradients(kernel: Kernel) -> Callable[..., Any]:
         for number in learned:
             like.append((arrays[3 + number].shape, _DTYPES[gradient_type(kernel.parameters[number].dtype)]))
         return _foreign(kernel._with_gradients(), tuple(_array(shape, dtype) for shape, dtype in like), *arrays)
-    return _batched(kernel, backward, lambda number: _has_batch(kernel, number) and number != count + 1, lambda number: True,
+    made = _batched(kernel, backward, lambda number: _has_batch(kernel, number) and number != count + 1, lambda number: True,
                     not learned)
+    return _without_derivatives(kernel, "second derivatives", made)
 
 
 @functools.lru_cache(maxsize=None)
@@ -222,7 +232,8 @@ def _function(kernel: Kernel) -> Callable[..., Any]:
     has_batch = functools.partial(_has_batch, kernel)
     forward_batched = _batched(kernel, forward, has_batch, lambda number: True, merges)
     # saved values of a merged batch cannot be split
-    saving_batched = _batched(kernel, saving, has_batch, lambda number: number == 0, merges)
+    saving_batched = _without_derivatives(kernel, "second derivatives",
+                                          _batched(kernel, saving, has_batch, lambda number: number == 0, merges))
 
     @jax.custom_jvp
     def attend(*arrays: Any) -> Any:
@@ -245,7 +256,8 @@ def _weighing(kernel: Kernel) -> Callable[..., Any]:
         q, k, v = arrays[:3]
         return _foreign(kernel._with_weights(),
                         (_out_of(kernel, q, v), _array((*kernel._axes(q, v), k.shape[2]), q.dtype)), *arrays)
-    return _batched(kernel, forward, functools.partial(_has_batch, kernel), lambda number: True, True)
+    made = _batched(kernel, forward, functools.partial(_has_batch, kernel), lambda number: True, True)
+    return _without_derivatives(kernel, "derivatives of a call with weights=True", made)
 
 
 def _check(kernel: Kernel, sizes: dict[str, int], name: str, array: Any, dtype: str,
