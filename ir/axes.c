@@ -86,3 +86,8 @@ struct value value_over(enum graph_op op, const struct value *like, uint32_t axe
     value_add_axes(&v, axes);
     return v;
 }
+
+int graph_select_axis(const struct value *v)
+{
+    return axes_only(ref_axes(&v->operand[0]) & ~value_axes(v));
+}

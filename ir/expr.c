@@ -560,7 +560,7 @@ const struct expr *expr_drawn(struct module *m, const struct expr *a, const stru
     struct draw *known = m->draws;
     if (draw.name) draw.name = name_in(m, draw.name);
     while (known && (known->count != draw.count || known->seed != draw.seed || known->upto != draw.upto ||
-                     known->name != draw.name))
+                     known->name != draw.name || known->sorted != draw.sorted))
         known = known->next;
     if (!known) {
         known = arena_alloc(m->arena, sizeof *known);
@@ -576,9 +576,9 @@ const struct expr *expr_id(struct module *m, enum expr_op op, const char *name, 
 {
     if (op == EXPR_LISTED && row->op == EXPR_INT) return expr_int(m, listed_number(name, row->integer));
     return expr_intern(m, (struct expr){.op = op,
-                                        .type = op == EXPR_ANY_ID    ? TYPE_BOOL
-                                                : op == EXPR_ELEMENT ? TYPE_REAL
-                                                                     : TYPE_INT,
+                                        .type = op == EXPR_ANY_ID || op == EXPR_ANY_SORTED ? TYPE_BOOL
+                                                : op == EXPR_ELEMENT                       ? TYPE_REAL
+                                                                                           : TYPE_INT,
                                         .arg = {row, x, to},
                                         .name = name_in(m, name)});
 }

@@ -41,6 +41,7 @@ struct draw {
     /* If not NULL, the numbers for a are row c + a of this integer parameter. c is the third argument of
        EXPR_DRAWN. Negative numbers in the row are ignored. */
     const char *name;
+    bool sorted; /* if true, each row of the parameter has its numbers in ascending order, then negative ones */
     /* The count of numbers for each a. If fewer numbers exist, all are drawn. */
     int64_t count;
     uint64_t seed;
@@ -155,7 +156,8 @@ extern const struct expr_operation expr_operations[EXPR_OPS];
    - is_looked_up: these, draws and random numbers */
 #define EXPR_BIT(op) (UINT64_C(1) << (op))
 #define EXPR_OF_IDS \
-    (EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) | EXPR_BIT(EXPR_ELEMENT))
+    (EXPR_BIT(EXPR_ID) | EXPR_BIT(EXPR_MIN_ID) | EXPR_BIT(EXPR_MAX_ID) | EXPR_BIT(EXPR_ANY_ID) | \
+     EXPR_BIT(EXPR_ANY_SORTED) | EXPR_BIT(EXPR_ELEMENT))
 #define EXPR_LOOKED_UP (EXPR_OF_IDS | EXPR_BIT(EXPR_DRAWN) | EXPR_BIT(EXPR_RANDOM))
 /* clang-format off */
 #define EXPR_COLUMN(type, name, value) \
@@ -227,8 +229,9 @@ bool draw_holds(const struct draw *draw, struct ids *ids, int64_t a, int64_t b, 
 int64_t random_word(uint64_t seed, int64_t x, int64_t y, int64_t z);
 /* Returns e with other arguments, three or fewer. Its name and its draw stay. */
 const struct expr *expr_with_args(struct module *m, const struct expr *e, const struct expr *const *arg);
-/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID, EXPR_ANY_ID or EXPR_LISTED. All but the last read an integer
-   parameter as rows of its last axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments. (ids.c)
+/* Makes an EXPR_ID, EXPR_MIN_ID, EXPR_MAX_ID, EXPR_ANY_ID, EXPR_ANY_SORTED or EXPR_LISTED. All but the last read an
+   integer parameter as rows of its last axis. EXPR_ELEMENT reads a real parameter. expr.def describes their arguments.
+   (ids.c)
    - EXPR_ID and EXPR_ELEMENT have only the arguments `row` and `x`; `to` is NULL.
    - EXPR_LISTED has only the argument `row`.
    - For the other operations, `row` is an EXPR_RANGE of rows. */
@@ -270,6 +273,9 @@ int64_t ids_extreme(struct ids *ids, const char *name, int64_t first, int64_t en
 double ids_real(struct ids *ids, const char *name, int64_t row, int64_t x);
 /* Returns true if an element of the rows from <= row < to is at least `low` and below `end`. */
 bool ids_any(struct ids *ids, const char *name, int64_t from, int64_t to, int64_t low, int64_t end);
+/* Keeps, in their order, the `count` largest of `held` values, and their numbers; of equal ones the first. Returns how
+   many are left, or -1 if memory is short. (best.c) */
+int64_t keep_best(double *value, double *number, int64_t held, int64_t count);
 /* Builds x^power for power >= 0 by repeated squaring. */
 const struct expr *expr_power(struct module *m, const struct expr *x, int64_t power);
 /* Returns the derivative of e with respect to a leaf, usually an EXPR_OPERAND. (expr_derivative.c) */

@@ -137,7 +137,9 @@ uint32_t expr_operands(const struct expr *e, const struct environment *env)
 bool expr_lists_along(const struct expr *e, int axis)
 {
     for (struct exprs w = {.of = e}; exprs_next(&w) && axis >= 0;)
-        if (w.e->op == EXPR_DRAWN && w.e->draw->name && expr_axes(w.e->arg[0]) >> axis & 1) return true;
+        if (w.e->op == EXPR_DRAWN && w.e->draw->name &&
+            (expr_axes(w.e->arg[0]) | (w.e->draw->sorted ? expr_axes(w.e->arg[1]) : 0)) >> axis & 1)
+            return true;
     return false;
 }
 

@@ -85,7 +85,8 @@ void expr_print(const struct module *m, const struct expr *e, const struct ref *
             expr_print(m, e->arg[k], operand, by, program, out);
         }
         if (e->op == EXPR_DRAWN && e->draw->name)
-            text_add(out, ", %lld, in %s", (long long)e->draw->count, e->draw->name);
+            text_add(out, ", %lld, in %s%s", (long long)e->draw->count, e->draw->name,
+                     e->draw->sorted ? ", sorted" : "");
         else if (e->op == EXPR_DRAWN)
             text_add(out, ", %lld, %llu%s", (long long)e->draw->count, (unsigned long long)e->draw->seed,
                      e->draw->upto ? ", upto" : "");
@@ -531,7 +532,10 @@ static const struct expr *call(struct reader *r)
             draw.name = reader_name(r, "the parameter's name");
         else
             draw.seed = read_seed(r);
-        if (!draw.name && reader_take(r, ",")) reader_expect(r, "upto"), draw.upto = true;
+        if (reader_take(r, ",")) {
+            reader_expect(r, draw.name ? "sorted" : "upto");
+            *(draw.name ? &draw.sorted : &draw.upto) = true;
+        }
         reader_expect(r, ")");
         return r->failed ? expr_int(m, 0) : expr_drawn(m, arg[0], arg[1], arg[2], draw);
     }

@@ -151,6 +151,20 @@ int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, 
     return add(g, v);
 }
 
+int graph_select(struct graph *g, const char *name, int rank, const int *axes, int listed, struct ref of, int64_t block,
+                 const struct expr *where)
+{
+    struct value v = graph_value(GRAPH_SELECT, rank, axes);
+    v.name = arena_copy(g->module->arena, name);
+    v.integers = true;
+    v.axes[v.rank++] = listed;
+    v.operands = 1;
+    v.operand[0] = of;
+    v.block = block;
+    v.where = where;
+    return add(g, v);
+}
+
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows)
 {
     *along = *rows = -1;
@@ -332,7 +346,7 @@ bool graph_is_named(const struct value *v)
 int graph_summed(const struct value *v)
 {
     if (v->op == GRAPH_SOLVE) return v->operands < SOLVE_KEYS + 1 ? v->operands : SOLVE_KEYS + 1;
-    return v->op == GRAPH_CONTRACT ? 2 : v->op == GRAPH_REDUCE ? 1 : 0;
+    return v->op == GRAPH_CONTRACT ? 2 : v->op == GRAPH_REDUCE || v->op == GRAPH_SELECT ? 1 : 0;
 }
 
 bool graph_value_equal(const struct value *a, const struct value *b)
@@ -342,7 +356,7 @@ bool graph_value_equal(const struct value *a, const struct value *b)
         a->within.row != b->within.row || a->rank != b->rank || a->operands != b->operands || a->expr != b->expr ||
         a->fold != b->fold || memcmp(&a->init, &b->init, sizeof a->init) != 0 || a->where != b->where ||
         a->online != b->online || a->power != b->power || a->keep != b->keep || a->data != b->data ||
-        a->backward != b->backward)
+        a->backward != b->backward || a->block != b->block)
         return false;
     if ((a->name || b->name) && (!a->name || !b->name || strcmp(a->name, b->name) != 0)) return false;
     if ((a->within.of || b->within.of) && (!a->within.of || !b->within.of || strcmp(a->within.of, b->within.of) != 0))

@@ -32,13 +32,13 @@ const char *initial_name(enum initial initial);
 
 struct value {
     enum graph_op op;
-    /* The name of an INPUT, PARAM or TABLE, such as "bias" or "rope_theta". */
+    /* The name of an INPUT, PARAM, TABLE or SELECT, such as "bias" or "rope_theta". */
     const char *name;
     enum origin origin; /* used by PARAM */
     /* Used by a learned PARAM. It names the value before training, which programs do not use. */
     enum initial initial;
-    /* Used by PARAM. If true, elements are int32. Only expressions such as EXPR_ID and EXPR_DRAWN read them, and
-       refer to the parameter by name. */
+    /* Used by PARAM and SELECT. If true, elements are int32. Only expressions such as EXPR_ID and EXPR_DRAWN read them,
+       and refer to the value by name. */
     bool integers;
     bool bytes;   /* if true, the integer elements are stored as U8 */
     bool by_name; /* used by a real PARAM: if true, EXPR_ELEMENT may read elements, by the parameter's name */
@@ -89,8 +89,15 @@ struct value {
        - With `backward`, equations are solved from the last to the first. The sum is over j > t. The keys of operand
          3 are after the chunk of t. */
     bool backward;
+    /* Used by SELECT, which is a list of integers for each point of its other axes. Its last axis has a constant
+       extent, `count`. It takes the `count` keys in the region `where` with the largest values of operand 0, of equal
+       ones the earlier key. With `block` above 1, it takes blocks of this number of keys, whose value is their largest
+       one. A list has the numbers of the keys or blocks in ascending order, then -1. A value that is NaN or -inf is not
+       taken. Expressions read the lists by name (EXPR_DRAWN). No gradient passes through them. */
+    int64_t block;
 };
 
+enum { MAX_LISTS = 8 }; /* the largest number of SELECTs in a graph */
 enum { SOLVE_WEIGHTS, SOLVE_VALUES, SOLVE_RATE, SOLVE_FEATURES, SOLVE_KEYS };
 
 enum { MAX_OUTPUTS = 512 };
@@ -134,6 +141,10 @@ int graph_find_solve(const struct graph *g);
 /* The first SOLVE has the solution u = rate * r. Replaces it by a SOLVE for r, and sums of u by sums of rate * r.
    Returns the number of r. Returns -1, without changing the graph, if u is read in another way. (residual.c) */
 int graph_solve_for_residual(struct graph *g);
+/* `axes` are those of the lists, without the axis of their elements, which is `listed`. */
+int graph_select(struct graph *g, const char *name, int rank, const int *axes, int listed, struct ref of, int64_t block,
+                 const struct expr *where);
+int graph_select_axis(const struct value *v); /* returns the axis of a SELECT's keys, or -1 */
 void graph_output(struct graph *g, const char *name, int v);
 bool graph_has(const struct graph *g, enum expr_op op); /* true if an expression or subscript has the operation */
 bool graph_is_output(const struct graph *g, int v);

@@ -2,6 +2,7 @@
    computes. */
 #include "graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,6 +341,39 @@ static void eval_solve(struct evaluation *e, int number, double *out)
     for (int p = 1; p < 5; p++) free(part[p].owned);
 }
 
+/* ---- evaluating SELECT ---- */
+
+static void eval_select(struct evaluation *e, int number, double *out)
+{
+    const struct value *v = &e->graph->value[number];
+    const int key = graph_select_axis(v), rank = v->rank - 1;
+    const int64_t lists = elements(e, rank, v->axes), count = e->size[v->axes[rank]];
+    struct dense part[] = {lay_out(e, number, &v->operand[0]), {0}};
+    double *const value = allocate(e, 2 * e->size[key]), *const block = value + e->size[key];
+    if (v->where) part[1] = lay_out_region(e, v->where);
+    for (int64_t n = 0; n < lists && !e->error; n++, next_point(e, rank, v->axes)) {
+        int64_t held = 0;
+        for (int64_t j = 0; j < e->size[key]; j++) {
+            e->index[key] = j;
+            const double x = part[0].data[point_of(e, &part[0])], own = (double)(j / v->block);
+            if ((v->where && part[1].data[point_of(e, &part[1])] == 0) || !(x > -HUGE_VAL)) continue;
+            if (held && block[held - 1] == own)
+                value[held - 1] = x > value[held - 1] ? x : value[held - 1];
+            else {
+                value[held] = x;
+                block[held++] = own;
+            }
+        }
+        e->index[key] = 0;
+        held = keep_best(value, block, held, count);
+        if (held < 0) fail(e, "the interpreter ran out of memory");
+        for (int64_t k = 0; k < count; k++) out[n * count + k] = k < held ? block[k] : -1;
+    }
+    memset(e->index, 0, sizeof e->index);
+    free(value);
+    for (int p = 0; p < 2; p++) free(part[p].owned);
+}
+
 /* ---- evaluating values ---- */
 
 static void read_tensor(struct evaluation *e, const struct value *v, const struct tensor *in, int count, double *out)
@@ -365,6 +399,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
     case GRAPH_SOLVE: eval_solve(e, number, out); break;
+    case GRAPH_SELECT: eval_select(e, number, out); break;
     }
     if (graph_is_named(v)) {
         const int64_t length = v->rank ? e->size[v->axes[v->rank - 1]] : 1;
@@ -394,10 +429,10 @@ static const char *evaluate(const struct graph *g, const struct problem_size *si
     for (int v = 0; v < g->values && !e.error; v++) {
         if (!graph_is_named(&g->value[v])) continue;
         last_use[v] = g->values;
-        eval_value(&e, v, in, count);
+        if (g->value[v].op != GRAPH_SELECT) eval_value(&e, v, in, count);
     }
     for (int v = 0; v < g->values && !e.error; v++) {
-        if (!graph_is_named(&g->value[v])) eval_value(&e, v, in, count);
+        if (!graph_is_named(&g->value[v]) || g->value[v].op == GRAPH_SELECT) eval_value(&e, v, in, count);
         for (int u = 0; u <= v; u++)
             if (last_use[u] <= v && !graph_is_output(g, u)) {
                 free(e.data[u]);

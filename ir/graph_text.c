@@ -90,15 +90,16 @@ static void value_text(struct format *f, struct value *v)
 #undef ORIGIN
     };
     static const char *const folds[] = {[FOLD_SET] = "", [FOLD_SUM] = "sum", [FOLD_MAX] = "max"};
-    const bool sums = v->op == GRAPH_REDUCE || v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE;
-    if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM || v->op == GRAPH_TABLE)
+    const bool selects = v->op == GRAPH_SELECT,
+               sums = v->op == GRAPH_REDUCE || v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE || selects;
+    if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM || v->op == GRAPH_TABLE || selects)
         format_name(f, &v->name, "the array's name");
     if (v->op == GRAPH_PARAM) {
         const int origin = format_choice(f, (int)v->origin, origins, ORIGINS);
         v->origin = origin < ORIGINS ? (enum origin)origin : ORIGIN_LEARNED;
     }
     const bool given = v->op == GRAPH_PARAM && v->origin == ORIGIN_LEARNED;
-    if (given) {
+    if (given || (v->op == GRAPH_PARAM && v->origin == ORIGIN_COMPUTED)) {
         v->bytes = format_has(f, dtype_name(DTYPE_U8), v->bytes);
         v->integers = format_has(f, dtype_name(DTYPE_I32), v->integers && !v->bytes) || v->bytes;
     }
@@ -124,6 +125,11 @@ static void value_text(struct format *f, struct value *v)
     if (v->op == GRAPH_SOLVE) features_text(f, v);
     if (!f->out && !sums) return;
     format_clause(f, "where", &v->where);
+    if (selects) {
+        v->integers = true;
+        format_optional_int(f, "block", &v->block, 1);
+        return;
+    }
     if (f->out)
         format_clause(f, "keep", &v->keep);
     else if (reader_take(f->reader, "keep"))

@@ -44,7 +44,8 @@ static const char *named_check(const struct graph *g, int number)
     for (int u = 0; u < number; u++)
         if (g->value[u].name && strcmp(g->value[u].name, v->name) == 0 && !graph_same_table(g, &g->value[u], v))
             return arena_printf(m->arena, "%%%d is called '%s' too", u, v->name);
-    if (v->integers && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED)) return "integers must be a parameter";
+    if (v->integers && (v->op != GRAPH_PARAM || (v->origin != ORIGIN_LEARNED && v->origin != ORIGIN_COMPUTED)))
+        return "integers must be a parameter";
     if (v->bytes && !v->integers) return "only integers can be bytes";
     if ((v->by_name || v->hides) && (v->op != GRAPH_PARAM || v->origin != ORIGIN_LEARNED || v->integers))
         return "only a real parameter of the caller can have 'by_name' or 'hides'";
@@ -163,6 +164,21 @@ static const char *solve_check(const struct graph *g, const struct value *v)
     return wrong ? arena_printf(m->arena, "in its region: %s", wrong) : NULL;
 }
 
+static const char *select_check(const struct graph *g, const struct value *v, int number)
+{
+    struct module *m = g->module;
+    const int key = graph_select_axis(v);
+    if (!name_is_plain(v->name) || !v->integers) return "it has no name";
+    if (graph_find(g, v->name) != number) return "another value has its name";
+    if (v->expr || v->online >= 0 || v->operands != 1 || v->block < 1) return "it needs one operand and a block";
+    if (v->rank < 1 || m->axis[v->axes[v->rank - 1]].source != SIZE_CONSTANT) return "its last axis is not constant";
+    if (key < 0 || !axis_is_sequence(&m->axis[key])) return "its operand needs one sequence that it lacks";
+    if (!v->where) return NULL;
+    struct allowed allowed = {.index = value_axes(v) | AXIS(key)};
+    const char *wrong = where_check(m, v->where, &allowed);
+    return wrong ? arena_printf(m->arena, "in its region: %s", wrong) : NULL;
+}
+
 static bool has_ids(const void *program, const char *name)
 {
     const struct graph *g = program;
@@ -212,6 +228,7 @@ static const char *value_check(const struct graph *g, int number)
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: wrong = fold_check(g, number); break;
     case GRAPH_SOLVE: wrong = solve_check(g, v); break;
+    case GRAPH_SELECT: wrong = select_check(g, v, number); break;
     }
     return wrong ? wrong : ids_check(g, v);
 }

@@ -109,6 +109,9 @@ struct decaying {
     const struct expr *last;
 };
 
+/* The rows of the second operand of a LIST, and elements of a row of the first one. */
+enum { CANDIDATES_HELD, CANDIDATES_ABOVE, CANDIDATES_BLOCK, CANDIDATES_LARGEST, ROWS_OF_CANDIDATES };
+
 enum { RESUME_ROWS = 1, RESUME_LANES = 2, RESUME_SHARES = 4 };
 
 struct stmt {
@@ -170,10 +173,20 @@ struct stmt {
          - Operand 0 is the weights, with axes[0] and `axis`.
          - Operand 1 is `rest`, with axes[0] and the lanes.
          - Operand 2 is the rate, with `axis`.
-         - With `backward`, t is in descending order, and the sum is over j > t. */
+         - With `backward`, t is in descending order, and the sum is over j > t.
+       - SELECT adds the values of keys, or of blocks of `keys_of_block` keys, to the candidates of each lane. A value
+       of NaN or -inf is no candidate. The keys come in ascending order.
+         - The axes are the keys and the lanes. Operand 0 has the values, with both axes.
+         - assign[0].to are the candidates, [lane, room]: `count` or more, at most 2 * `count` values, and after
+           2 * `count` elements their numbers.
+         - assign[1].to is [ROWS_OF_CANDIDATES, lane], first -inf: how many candidates there are (-inf: none), the value
+           above which there are new ones, and the number and value of a block that is not complete.
+       - LIST writes the numbers of the `count` best candidates in ascending order, then -1. Its axes are the lanes and
+         those of the lists. Operands 0 and 1 are those of assign[0] and assign[1] in SELECT. */
     bool backward;
     /* Used by FOR. If true, the body has FORs over the same axis that divide the range from LO to HI further. */
     bool block;
+    int64_t count, keys_of_block; /* used by SELECT and LIST */
     int rank;
     int axes[MAX_RANK];
     /* Used by MAP. If true, exp2 may have low precision, because results are rounded to bf16. */

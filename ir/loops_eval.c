@@ -543,6 +543,92 @@ static void run_solve(struct machine *e, const struct stmt *s)
         }
 }
 
+/* ---- running SELECT and LIST ---- */
+
+/* The candidates of a lane: their elements, and the rows of what is known of them. */
+struct candidates {
+    double *value, *number, *known[ROWS_OF_CANDIDATES];
+};
+
+/* Finds the candidates of the current lane. */
+static struct candidates candidates_of(struct machine *e, const struct ref *of, const struct ref *known, int64_t count)
+{
+    struct candidates x = {.value = NULL};
+    const int room = ref_axis(of, 1), row = ref_axis(known, 0);
+    e->index[room] = e->index[row] = 0;
+    const int64_t at = locate(e, of), first = locate(e, known);
+    if (at < 0 || first < 0) {
+        fail_here(e, at < 0 ? of : known, "is indexed outside its extents");
+        return x;
+    }
+    x.value = e->data[of->of] + at;
+    x.number = x.value + 2 * count;
+    for (int r = 0; r < ROWS_OF_CANDIDATES; r++) x.known[r] = e->data[known->of] + first + r * e->extent[known->of][1];
+    return x;
+}
+
+static void add_candidate(struct machine *e, struct candidates *x, int64_t count, double value, double number)
+{
+    double *const held = x->known[CANDIDATES_HELD], *const above = x->known[CANDIDATES_ABOVE];
+    if (!(value > *above)) return;
+    if (*held < 0) *held = 0;
+    x->value[(int64_t)*held] = value;
+    x->number[(int64_t)*held] = number;
+    if (++*held < (double)(2 * count)) return;
+    const int64_t kept = keep_best(x->value, x->number, 2 * count, count);
+    if (kept < 0) fail(e, "the interpreter ran out of memory");
+    *held = (double)kept;
+    *above = HUGE_VAL;
+    for (int64_t k = 0; k < kept; k++) *above = x->value[k] < *above ? x->value[k] : *above;
+}
+
+/* Adds the block that is not complete. */
+static void end_block(struct machine *e, struct candidates *x, int64_t count)
+{
+    add_candidate(e, x, count, *x->known[CANDIDATES_LARGEST], *x->known[CANDIDATES_BLOCK]);
+    *x->known[CANDIDATES_LARGEST] = -HUGE_VAL;
+}
+
+static void run_select(struct machine *e, const struct stmt *s)
+{
+    const int key = s->axes[0], lane = s->axes[1];
+    if (!first_point(e, 2, s->axes)) return;
+    const struct access values = access_over(e, &s->operand[0], axes_set(2, s->axes));
+    for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
+        e->index[lane] = n;
+        struct candidates x = candidates_of(e, &s->assign[0].to, &s->assign[1].to, s->count);
+        for (int64_t j = e->lo[key]; j < e->hi[key] && !e->error; j++) {
+            e->index[key] = j;
+            const double *const value = element(e, &values, 2, s->axes, true), block = (double)(j / s->keys_of_block);
+            if (e->executed) e->executed->scalars++;
+            if (!value) break;
+            if (*x.known[CANDIDATES_BLOCK] != block) end_block(e, &x, s->count);
+            *x.known[CANDIDATES_BLOCK] = block;
+            if (*value > *x.known[CANDIDATES_LARGEST]) *x.known[CANDIDATES_LARGEST] = *value;
+        }
+    }
+}
+
+static void run_list(struct machine *e, const struct stmt *s)
+{
+    const int lane = s->axes[0], listed = s->axes[1];
+    if (!first_point(e, 2, s->axes)) return;
+    for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
+        e->index[lane] = n;
+        struct candidates x = candidates_of(e, &s->operand[0], &s->operand[1], s->count);
+        if (e->error) break;
+        end_block(e, &x, s->count);
+        const int64_t held = *x.known[CANDIDATES_HELD] < 0 ? 0 : (int64_t)*x.known[CANDIDATES_HELD],
+                      kept = keep_best(x.value, x.number, held, s->count);
+        for (int64_t k = 0; k < s->count && !e->error; k++) {
+            e->index[listed] = k;
+            const int64_t at = locate(e, &s->assign[0].to);
+            if (at < 0) fail_here(e, &s->assign[0].to, "is indexed outside its extents");
+            if (at >= 0) e->data[s->assign[0].to.of][at] = k < kept ? x.number[k] : -1;
+        }
+    }
+}
+
 /* ---- running FOR and IF ---- */
 
 static void run_body(struct machine *e, const struct stmt *s);
@@ -700,6 +786,8 @@ static void run_body(struct machine *e, const struct stmt *s)
             break;
         case LOOPS_COPY: run_copy(e, s); break;
         case LOOPS_SOLVE: run_solve(e, s); break;
+        case LOOPS_SELECT: run_select(e, s); break;
+        case LOOPS_LIST: run_list(e, s); break;
         }
     }
 }

@@ -265,6 +265,21 @@ static void solve_text(struct format *f, struct stmt *s)
     for (int k = 0; k < 3; k++) operand_text(f, s, k);
 }
 
+static void select_text(struct format *f, struct stmt *s)
+{
+    const bool lists = s->op == LOOPS_LIST;
+    format_axes(f, &s->rank, s->axes);
+    format_int(f, &s->count, 1);
+    format_word(f, "block");
+    format_int(f, &s->keys_of_block, 1);
+    target_text(f, &s->assign[0]);
+    if (!lists) target_text(f, &s->assign[1]);
+    s->assigns = lists ? 1 : 2;
+    for (int k = 0; k < s->assigns; k++) s->assign[k].fold = lists ? FOLD_SET : FOLD_SUM;
+    format_word(f, "=");
+    for (int k = 0; k < (lists ? 2 : 1); k++) operand_text(f, s, k);
+}
+
 static void if_text(struct format *f, struct stmt *s)
 {
     if (format_has(f, "outside", !s->where)) {
@@ -285,6 +300,8 @@ static void head_text(struct format *f, struct stmt *s, int indent)
     case LOOPS_DOT: dot_text(f, s); break;
     case LOOPS_COPY: copy_text(f, s); break;
     case LOOPS_SOLVE: solve_text(f, s); break;
+    case LOOPS_SELECT:
+    case LOOPS_LIST: select_text(f, s); break;
     }
     if (s->op != LOOPS_FOR) resumes_text(f, s);
 }

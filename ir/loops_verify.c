@@ -67,7 +67,8 @@ static const char *array_check(const struct scope *c, int number)
         if (strcmp(c->loops->array[k].name, a->name) == 0) return "an earlier array has the same name";
     const char *wrong = axes_check(m, a->rank, a->axes);
     if (wrong) return wrong;
-    if (dtype_is_integer(a->dtype) && a->kind != ARRAY_PARAM) return "integers must be a parameter";
+    if (dtype_is_integer(a->dtype) && a->kind != ARRAY_PARAM && a->kind != ARRAY_OUTPUT)
+        return "integers must be a parameter or an output";
     if ((a->by_name || a->hides) && (a->kind != ARRAY_PARAM || dtype_is_integer(a->dtype)))
         return "only a real parameter can have 'by_name' or 'hides'";
     if (a->kind == ARRAY_TABLE && !a->data) return "it has no data";
@@ -434,15 +435,45 @@ static const char *check_solve(const struct scope *c, const struct stmt *s, uint
                : NULL;
 }
 
+/* Checks a SELECT or LIST. Both have the candidates and what is known of them in two tiles. */
+static const char *check_select(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    const bool lists = s->op == LOOPS_LIST;
+    if (s->rank != 2 || s->assigns != (lists ? 1 : 2) || s->operands != (lists ? 2 : 1) || s->count < 1 ||
+        s->keys_of_block < 1)
+        return "it needs two axes, its operands, a count and a block";
+    const struct ref *const candidates = lists ? &s->operand[0] : &s->assign[0].to,
+                            *const known = lists ? &s->operand[1] : &s->assign[1].to,
+                            *const other = lists ? &s->assign[0].to : &s->operand[0];
+    const struct array *const a = &c->loops->array[candidates->of], *const b = &c->loops->array[known->of];
+    const int lane = s->axes[!lists];
+    const uint32_t all = nest | ref_axes(candidates) | ref_axes(known);
+    if (a->kind != ARRAY_TILE || b->kind != ARRAY_TILE || a->rank != 2 || b->rank != 2 ||
+        ref_axis(candidates, 0) != lane || ref_axis(known, 1) != lane || a->extent[1] / 4 < s->count ||
+        b->extent[0] < ROWS_OF_CANDIDATES)
+        return "its candidates must be tiles [lane, room] and [rows, lane]";
+    const char *wrong = check_ref(c, candidates, all);
+    if (!wrong) wrong = check_ref(c, known, all);
+    if (wrong) return wrong;
+    if (!lists)
+        return ref_uses_axis(other, lane) && ref_uses_axis(other, s->axes[0]) ? check_ref(c, other, nest)
+                                                                              : "its values must have both axes";
+    const struct array *const list = &c->loops->array[other->of];
+    return list->kind == ARRAY_OUTPUT && list->dtype == DTYPE_I32 && ref_axis(other, other->rank - 1) == s->axes[1]
+               ? NULL
+               : "its result must be an output of integers";
+}
+
 static const char *check_nest(const struct scope *c, const struct stmt *s)
 {
     if (s->rank < 1) return "it runs over no axis";
     uint32_t nest = single_axes(c);
     for (int k = 0; k < s->rank; k++) nest |= bit(s->axes[k]);
-    const char *wrong = s->op == LOOPS_MAP     ? check_map(c, s, nest)
-                        : s->op == LOOPS_DOT   ? check_dot(c, s, nest)
-                        : s->op == LOOPS_SOLVE ? check_solve(c, s, nest)
-                                               : check_copy(c, s, nest);
+    const char *wrong = s->op == LOOPS_MAP                             ? check_map(c, s, nest)
+                        : s->op == LOOPS_DOT                           ? check_dot(c, s, nest)
+                        : s->op == LOOPS_SOLVE                         ? check_solve(c, s, nest)
+                        : s->op == LOOPS_SELECT || s->op == LOOPS_LIST ? check_select(c, s, nest)
+                                                                       : check_copy(c, s, nest);
     if (!wrong && s->ahead) wrong = check_ahead(c, s);
     for (int k = 0; k < 2 && !wrong; k++) /* RESUME_ROWS and RESUME_LANES */
         if (s->resumes >> k & 1 && s->op != LOOPS_SOLVE && (s->rank != 2 || c->resumed != s->axes[k] + 1))
@@ -521,7 +552,9 @@ static const char *check_stmt(const struct scope *c, const struct stmt *s)
     case LOOPS_MAP:
     case LOOPS_DOT:
     case LOOPS_COPY:
-    case LOOPS_SOLVE: return check_nest(c, s);
+    case LOOPS_SOLVE:
+    case LOOPS_SELECT:
+    case LOOPS_LIST: return check_nest(c, s);
     }
     return NULL;
 }

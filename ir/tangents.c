@@ -31,6 +31,7 @@ bool name_is_tangent(const char *name)
    output does not depend on it. */
 static bool depends(struct tangents *x, const struct value *v, int k)
 {
+    if (v->op == GRAPH_SELECT) return false;
     if (v->op == GRAPH_REDUCE) return v->fold == FOLD_SUM;
     return v->op != GRAPH_MAP || !expr_is_real(expr_derivative(x->m, v->expr, expr_operand(x->m, k)), 0);
 }
@@ -204,7 +205,8 @@ static int make_tangent(struct tangents *x, const struct value *v, const struct 
         return graph_reduce(x->g, FOLD_SUM, 0, v->rank, v->axes, terms, v->where);
     }
     case GRAPH_SOLVE: return of_solve(x, v, copy, x->g->values - 1);
-    case GRAPH_TABLE: break;
+    case GRAPH_TABLE:
+    case GRAPH_SELECT: break;
     }
     return NONE;
 }

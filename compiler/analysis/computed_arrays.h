@@ -49,4 +49,10 @@ extern const char corrected_values[];
 const char *corrected_tensor(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                              int count, struct tensor *out, int *made);
 
+/* The lists of the best keys of rows, which a kernel computes first (pass/select.c). lists_of_keys returns how many a
+   row has. lists_tensors computes them for the interpreters, with the arguments of prefix_tensors. (lists_of_keys.c) */
+int lists_of_keys(const struct graph *g);
+const char *lists_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
+                          int count, struct tensor *out, int *made);
+
 #endif

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { RANGE_BYTES = 16, NUMBER_BYTES = 8, GATHERED_BYTES = 4 };
+enum { RANGE_BYTES = 16, NUMBER_BYTES = 8, GATHERED_BYTES = 4, WORD_ROWS = 64, MAX_LANES = 16 };
 
 bool draw_same_lists(const struct expr *a, const struct expr *b)
 {
@@ -48,8 +48,17 @@ static int64_t round_64(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
+int64_t draw_list_words(const struct compilation *c, const struct expr *drawn)
+{
+    return (lists_of(c, drawn) + MAX_LANES + WORD_ROWS - 1) / WORD_ROWS;
+}
+
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn)
 {
+    if (drawn->draw->sorted) { /* a tile has at most as many blocks as keys */
+        const int64_t keys = c->tiling.tile_q > c->tiling.tile_k ? c->tiling.tile_q : c->tiling.tile_k;
+        return round_64(draw_list_words(c, drawn) * (keys + MAX_LANES) * (int64_t)sizeof(uint64_t));
+    }
     return round_64(lists_of(c, drawn) * (drawn->draw->count + 1) * NUMBER_BYTES);
 }
 

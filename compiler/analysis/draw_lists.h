@@ -16,6 +16,8 @@ struct drawn_list {
 void draw_lists(const struct stmt *s, struct drawn_list *list);
 /* Returns the bytes of an EXPR_DRAWN's lists. A tile has one list for each block that it overlaps. */
 int64_t draw_list_bytes(const struct compilation *c, const struct expr *drawn);
+/* Of sorted lists, a tile has a bit for each row and block of keys. Returns the words of 64 rows for each block. */
+int64_t draw_list_words(const struct compilation *c, const struct expr *drawn);
 /* The bytes of workspace for the union of a statement's ranges. It is 0 if
    - no range is drawn, so the union is a local array,
    - the statement is a DOT, which uses the union of the IF before it. */

@@ -310,6 +310,14 @@ static void add_corrected_values(struct kernel_arrays *all, const struct spec *s
     if (solve >= 0) add_array(all, corrected_values, PLACE_WORKSPACE, dtype_of_sums(spec->dtype), source, solve);
 }
 
+/* Adds the lists of the best keys. */
+static void add_lists(struct kernel_arrays *all, const struct graph *source)
+{
+    for (int v = 0; v < source->values; v++)
+        if (source->value[v].op == GRAPH_SELECT)
+            add_array(all, source->value[v].name, PLACE_WORKSPACE, DTYPE_I32, source, v);
+}
+
 /* Returns a name for the table of a mask's tiles. No array has the same name. */
 static const char *name_of_table(struct arena *arena, const struct kernel_arrays *all, const struct kernel_array *mask)
 {
@@ -350,6 +358,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     }
     add_prefix_sums(all, spec, source);
     add_corrected_values(all, spec, source);
+    add_lists(all, source);
     for (int n = FIXED_ARRAYS; n < all->count; n++) all->array[n].appended = all->array[n].dtype;
     for (int n = 0; n < all->count; n++) describe(&all->array[n], arena);
     for (int n = 0; n < all->count; n++)

@@ -74,8 +74,9 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
         *by = is_stream(x, (int)e->integer) ? x->by : 0;
         return true;
     case EXPR_INDEX: *by = is_stream(x, (int)e->integer) ? x->by : 0; return true;
-    case EXPR_DRAWN: /* a caller's list of blocks of keys moves with the keys */
-        return x->parts && of[0] == 0 && (of[1] == 0 || e->draw->name) && of[2] == 0;
+    case EXPR_DRAWN: /* a caller's list of blocks of keys moves with the keys, but one of the best keys is of all keys
+                      */
+        return x->parts && !e->draw->sorted && of[0] == 0 && (of[1] == 0 || e->draw->name) && of[2] == 0;
     case EXPR_LO:
     case EXPR_HI:
     case EXPR_RANDOM: return x->parts && of[0] == 0 && of[1] == 0 && of[2] == 0;
@@ -83,7 +84,8 @@ static bool growth(const struct shift *x, const struct expr *e, int64_t *by)
     case EXPR_ID: return (x->parts || x->with_queries) && same_element(x, e, of);
     case EXPR_MIN_ID:
     case EXPR_MAX_ID:
-    case EXPR_ANY_ID: return false;
+    case EXPR_ANY_ID:
+    case EXPR_ANY_SORTED: return false;
     case EXPR_START: *by = of[1]; return true;
     case EXPR_ADD: *by = of[0] + of[1]; return true;
     case EXPR_SUB: *by = of[0] - of[1]; return true;

@@ -409,8 +409,8 @@ static struct set listed_in_ranges(const struct solver *s, const struct expr *e)
             if (!extreme) return unknown(s);
             end[k][largest] = largest ? expr_add(m, extreme, one) : extreme;
         }
-    return under(expr_id(m, EXPR_ANY_ID, e->draw->name, expr_make(m, EXPR_RANGE, end[0][0], end[0][1], NULL), end[1][0],
-                         end[1][1]));
+    return under(expr_id(m, e->draw->sorted ? EXPR_ANY_SORTED : EXPR_ANY_ID, e->draw->name,
+                         expr_make(m, EXPR_RANGE, end[0][0], end[0][1], NULL), end[1][0], end[1][1]));
 }
 
 static struct set solve(struct solver *s, const struct expr *e, bool negated)
@@ -435,7 +435,8 @@ static struct set solve(struct solver *s, const struct expr *e, bool negated)
         uint32_t own = AXIS(s->axis);
         bool numbers_blocks = b == expr_index(s->m, s->axis) ||
                               (floor_quotient(s->m, b, &x, &by) && x == expr_index(s->m, s->axis));
-        if (negated || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own) return unknown(s);
+        if (negated || e->draw->sorted || !numbers_blocks || (expr_axes(a) | expr_axes(e->arg[2])) & own)
+            return unknown(s);
         return (struct set){.pieces = 1, .piece = {{.drawn = e}}};
     }
     default: break;

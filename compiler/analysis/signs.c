@@ -33,6 +33,7 @@ bool value_never_negative(const struct graph *g, int v)
     case GRAPH_INPUT:
     case GRAPH_PARAM:
     case GRAPH_TABLE:
+    case GRAPH_SELECT:
     case GRAPH_SOLVE: return false;
     case GRAPH_MAP: return is_at_least_0(value->expr, &(struct reading){value->operand, value_read, g});
     case GRAPH_CONTRACT:

@@ -103,13 +103,14 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
     return maker_for_few(x, target, (struct program){.kind = kind, .few = true}, shown);
 }
 
-void maker_each(struct maker *x, enum kernel_step step, int rows)
+void maker_each(struct maker *x, enum kernel_step step, int part)
 {
     struct versions *const made = &x->p->kernel.of[step];
-    const struct program program = {.kind = step_table[step].kind, .rows = rows};
+    const struct program program = {
+        .kind = step_table[step].kind, .rows = step == STEP_SELECT ? 0 : part, .list = step == STEP_SELECT ? part : 0};
     for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
         const struct compilation *const c = maker_compile(x, NULL, v->target, program, !made->count);
-        versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1, .part = rows});
+        versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1, .part = part});
     }
 }
 
@@ -118,6 +119,12 @@ void maker_prepare(struct maker *x)
     const struct user_arrays *const all = &x->p->spec->arrays;
     for (int n = 0; n <= all->count; n++)
         if (spec_stores_prepared(x->p->spec, n ? &all->array[n - 1] : NULL)) maker_each(x, STEP_PREPARE, n);
+}
+
+void maker_select(struct maker *x)
+{
+    const int lists = lists_of_keys(x->p->graph);
+    for (int n = 0; n < lists; n++) maker_each(x, STEP_SELECT, n);
 }
 
 void maker_note_gradients(const struct maker *x)

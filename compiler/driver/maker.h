@@ -22,18 +22,21 @@ struct compilation *maker_for_few(const struct maker *x, const struct target *ta
                                   bool shown);
 struct compilation *maker_few(const struct maker *x, const struct target *target, enum program_kind kind, bool shown);
 
-/* Compiles the program of a step for each target that has a version. `rows` is the member of struct program. */
-void maker_each(struct maker *x, enum kernel_step step, int rows);
+/* Compiles the program of a step for each target that has a version. `part` is its number in the step, and the member
+   `rows` or `list` of struct program. */
+void maker_each(struct maker *x, enum kernel_step step, int part);
 
 /* Compile other steps.
    - maker_backward: the parts that compute gradients (backward.c)
    - maker_extend: code that extends a state with sums, and adds states. If a target has no such state, there is none.
    - maker_prepare: code that prepares keys, and the rows of each array that a state stores prepared (maker.c)
+   - maker_select: code that computes the lists of the best keys, a part for each list (maker.c)
    - maker_attend: code that attends to the keys of a state, without dropout
    - maker_foldable: code for states that also have transitions, and code that adds them (extend.c) */
 void maker_backward(struct maker *x);
 void maker_extend(struct maker *x);
 void maker_prepare(struct maker *x);
+void maker_select(struct maker *x);
 void maker_attend(struct maker *x);
 void maker_foldable(struct maker *x);
 /* Whether two states with sums can be added, if programs add them. (extend.c) */

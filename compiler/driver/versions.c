@@ -300,8 +300,9 @@ static bool has_step(const struct unit *p, enum kernel_step step)
         linear &= versions_find(forward, v->target, INT64_MAX)->c->program.linear;
     const bool learns = spec->emit & EMIT_BACKWARD, decodes = spec->emit & EMIT_DECODE,
                has_prefixes = has_prefix_sums(p->graph), solves = graph_find_solve(p->graph) >= 0,
-               stores_sums = p->kernel.of[STEP_EXTEND].count, joins = states_join(p),
-               weighs = spec->emit & EMIT_WEIGHTS, prepares = spec_stores_any_prepared(spec), drops = spec->dropout > 0;
+               selects = lists_of_keys(p->graph) > 0, stores_sums = p->kernel.of[STEP_EXTEND].count,
+               joins = states_join(p), weighs = spec->emit & EMIT_WEIGHTS, prepares = spec_stores_any_prepared(spec),
+               drops = spec->dropout > 0;
     const bool has[STEPS] = {
 #define STEP(step, name, kind, first, wanted) [STEP_##step] = wanted,
 #include "../schedule/program.def"
@@ -314,7 +315,8 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
 {
     static void (*const make[STEPS])(struct maker *) = {
         [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward, [STEP_EXTEND] = maker_extend,
-        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,     [STEP_FOLDABLE] = maker_foldable};
+        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,     [STEP_FOLDABLE] = maker_foldable,
+        [STEP_SELECT] = maker_select};
     struct maker maker = {p, o, d, schedule, target, targets, true}, *x = &maker;
     for (int step = 0; step < STEPS && x->good; step++) {
         if (!has_step(p, (enum kernel_step)step)) continue;

@@ -49,6 +49,7 @@ static void first_sums(const struct emitted_file *e, const struct table_arrays *
         text_add(out, "    .corrected = ARRAY_%s,\n", emit_identifier(arena, e->p->arrays, corrected_values));
     else
         text_add(out, "    .corrected = -1,\n");
+    number(out, "lists", e->p->of[STEP_SELECT].count > 0);
     if (!e->p->of[STEP_TERMS].count) return;
     const int64_t row = array_row_elements(&e->p->arrays->array[sums]);
     number(out, "prefix_row", row);

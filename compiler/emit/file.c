@@ -47,7 +47,7 @@ static bool reads_masks(const struct kernel_arrays *arrays)
 {
     bool reads = false;
     for (int k = 0; k < arrays->count; k++)
-        reads |= arrays->array[k].place == PLACE_PARAMS &&
+        reads |= (arrays->array[k].place == PLACE_PARAMS || arrays->array[k].dtype == DTYPE_I32) &&
                  (dtype_is_integer(arrays->array[k].dtype) || arrays->array[k].hides);
     return reads;
 }

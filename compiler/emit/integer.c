@@ -494,12 +494,13 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
         return arena_printf(arena, "%s[%s]", emit_list(x, e), emit_integer_text(x, e->arg[0], false));
     if (e->op == EXPR_ELEMENT) return arena_printf(arena, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
     if (e->op == EXPR_DRAWN)
-        return arena_printf(arena, "attn_drawn(&%s, %s, %s)", emit_drawn_name(x, e),
+        return arena_printf(arena, "%s(&%s, %s, %s)", e->draw->sorted ? "in_list" : "attn_drawn", emit_drawn_name(x, e),
                             emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
-    if (e->op == EXPR_ANY_ID)
-        return arena_printf(arena, "any_id(%s, %s, %s, %s, %s, %s)", emit_ids_base(x, emit_ids_array(x, e)),
-                            emit_row_length(x, e), emit_integer(x, e->arg[0]->arg[0]),
-                            emit_integer(x, e->arg[0]->arg[1]), emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
+    if (e->op == EXPR_ANY_ID || e->op == EXPR_ANY_SORTED)
+        return arena_printf(arena, "any_%s(%s, %s, %s, %s, %s, %s)", e->op == EXPR_ANY_ID ? "id" : "sorted",
+                            emit_ids_base(x, emit_ids_array(x, e)), emit_row_length(x, e),
+                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
+                            emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
     if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
     const bool real = e->type == TYPE_REAL;
     const char *part[3] = {"", "", ""}, *a, *b, *made = real ? NULL : cancelled(x, e, inner);

@@ -26,6 +26,8 @@ const char *emit_query_start(struct emitter *x);
    returns the name of such a list. */
 const char *emit_outside(struct emitter *x, const struct stmt *s);
 void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside);
+/* Declares which keys of a loop's tile are in sorted lists, inside the loop. */
+void emit_sorted_lists(struct emitter *x, const struct stmt *loop);
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn);
 /* Declares the minimum and maximum of ids that a loop's conditions compare, before the loop or `inside`. (ids.c) */
 void emit_ids(struct emitter *x, const struct stmt *s, bool inside);

@@ -476,7 +476,8 @@ void emit_tasks(struct emitter *x, struct text *out)
                              : program_folds_states(&x->c->program)
                                  ? "adds the sums of one head to those of another state"
                              : program_prepares_keys(&x->c->program) ? "prepares a tile of rows of one head for a state"
-                             : emit_units_of(x->l, program_is_backward(&x->c->program))
+                             : emit_units_of(x->l,
+                                             program_is_backward(&x->c->program) || program_selects(&x->c->program))
                                  ? "one slice of the rows of all batches and heads"
                              : emit_tasks_of_keys(x->l) ? "one tile of keys of one head"
                                                         : "one tile of queries of one head";

@@ -158,6 +158,9 @@ bool emit_decayed(struct emitter *x, const struct stmt *s);
 const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k);
 /* Prints a SOLVE statement. (solve.c) */
 void emit_solve(struct emitter *x, const struct stmt *s);
+/* Print a SELECT or LIST statement. (select.c) */
+void emit_select(struct emitter *x, const struct stmt *s);
+void emit_list_of_keys(struct emitter *x, const struct stmt *s);
 /* Opens the loops over tiles of a FOR statement, and returns the number of loops. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
 void emit_map(struct emitter *x, const struct stmt *s);

@@ -32,7 +32,8 @@ static const char *wanted_outputs(const struct emitted_file *e, const struct tab
 static void tasks(const struct compilation *c, struct text *out)
 {
     const struct loops *const l = c->loops;
-    const int64_t units = emit_units_of(l, program_is_backward(&c->program)), apart = emit_tasks_apart(l);
+    const int64_t units = emit_units_of(l, program_is_backward(&c->program) || program_selects(&c->program)),
+                  apart = emit_tasks_apart(l);
     int64_t offset[MAX_REMEMBERED];
     const int remembered = emit_remembered_tiles(l, offset);
     if (emit_tasks_of_keys(l))

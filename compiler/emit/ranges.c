@@ -32,7 +32,8 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
         const struct expr *e = list.e[k];
         int known = 0;
         while (known < x->drawns && !draw_same_lists(x->drawn[known], e)) known++;
-        if (known < x->drawns || (expr_axes(e->arg[0]) | expr_axes(e->arg[2])) & moving || x->drawns == MAX_DRAWN)
+        if (e->draw->sorted || known < x->drawns || (expr_axes(e->arg[0]) | expr_axes(e->arg[2])) & moving ||
+            x->drawns == MAX_DRAWN)
             continue;
         x->drawn[x->drawns++] = e;
         const char *name = emit_drawn_name(x, e);
@@ -54,6 +55,32 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
                       name, (long long)e->draw->count);
         else
             emit_line(x, "attn_draw(&%s);", name);
+    }
+}
+
+void emit_sorted_lists(struct emitter *x, const struct stmt *loop)
+{
+    struct drawn_list list = {0};
+    draw_lists(loop, &list);
+    const uint32_t moving = emit_loop_axes(loop->body);
+    for (int k = 0; k < list.count; k++) {
+        const struct expr *const e = list.e[k];
+        int known = 0;
+        while (known < x->drawns && !draw_same_lists(x->drawn[known], e)) known++;
+        if (!e->draw->sorted || known < x->drawns || x->drawns == MAX_DRAWN ||
+            (expr_axes(e->arg[0]) | expr_axes(e->arg[1]) | expr_axes(e->arg[2])) & moving)
+            continue;
+        x->drawn[x->drawns++] = e;
+        const char *const name = emit_drawn_name(x, e), *const lists = emit_name(x->m->arena, e->draw->name);
+        const long long count = (long long)e->draw->count;
+        emit_line(x, "/* %s: which keys of this tile are in the lists of its rows */", name);
+        emit_line(x, "const struct listed %s = {%s, %s, %lld, (uint64_t *)%s};", name,
+                  emit_integer(x, expr_extreme(x->m, e->arg[0], false)),
+                  emit_integer(x, expr_extreme(x->m, e->arg[1], false)), (long long)draw_list_words(x->c, e),
+                  take(x, draw_list_bytes(x->c, e)));
+        emit_line(x, "find_listed(&%s, %s + (%s + %s.first) * %lld, %lld, %s, %s);", name, lists,
+                  emit_integer(x, e->arg[2]), name, count, count, emit_integer(x, expr_extreme(x->m, e->arg[0], true)),
+                  emit_integer(x, expr_extreme(x->m, e->arg[1], true)));
     }
 }
 

@@ -541,10 +541,11 @@ static struct term drawn(struct nest *n, const struct expr *e, enum level level)
     struct term *const lanes = a.vector ? &a : &b; /* the argument that differs by lane */
     if (lanes->vector && (!is_name(lanes->c) || strchr(lanes->c, '(')))
         *lanes = name_term(n, *lanes, level, scalar_format(n, "block%d", x->temporaries++));
-    return (struct term){
-        a.vector ? scalar_format(n, "drawn_%s(&%s, &%s, %s)", x->suffix, emit_drawn_name(x, e), a.c, b.c)
-                 : scalar_format(n, "drawn_for_%s(&%s, %s, &%s)", x->suffix, emit_drawn_name(x, e), a.c, b.c),
-        KIND_BOOL, true, true};
+    return (struct term){a.vector ? scalar_format(n, "%s_%s(&%s, &%s, %s)", e->draw->sorted ? "listed" : "drawn",
+                                                  x->suffix, emit_drawn_name(x, e), a.c, b.c)
+                                  : scalar_format(n, "%s_for_%s(&%s, %s, &%s)", e->draw->sorted ? "listed" : "drawn",
+                                                  x->suffix, emit_drawn_name(x, e), a.c, b.c),
+                         KIND_BOOL, true, true};
 }
 
 /* Returns the term of a select between integers. Its C has no branch: (mask & p) | (~mask & q). */

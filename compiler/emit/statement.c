@@ -35,6 +35,8 @@ static void emit_leaf(struct emitter *x, const struct stmt *s)
     if (s->op == LOOPS_DOT) emit_dot(x, s);
     if (s->op == LOOPS_COPY) emit_copy(x, s);
     if (s->op == LOOPS_SOLVE) emit_solve(x, s);
+    if (s->op == LOOPS_SELECT) emit_select(x, s);
+    if (s->op == LOOPS_LIST) emit_list_of_keys(x, s);
     x->new_rows = 0;
 }
 
@@ -75,6 +77,7 @@ static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part
     emit_ids(x, loop, true);
     if (loop->when)
         emit_line(x, "if (!(%s)) continue; /* no query sees a key of the tile */", emit_integer(x, loop->when));
+    emit_sorted_lists(x, loop);
     x->cut[loop->axis] |= part;
     const struct stmt *const resumed = x->resumed;
     if (loop->resumes) {
@@ -170,6 +173,8 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_DOT:
         case LOOPS_COPY:
         case LOOPS_SOLVE:
+        case LOOPS_SELECT:
+        case LOOPS_LIST:
             if (s->fades) emit_faded(x, s);
             emit_recall(x, s);
             s = emit_simple(x, s);

@@ -35,6 +35,7 @@ static bool is_used(const struct emission *p, const struct kernel_array *a)
     case PLACE_GRADIENTS: return backward;
     case PLACE_WORKSPACE:
         if (strcmp(a->name, corrected_values) == 0) return p->of[STEP_CORRECT].count > 0;
+        if (a->dtype == DTYPE_I32) return true;
         return backward ||
                (prefix != PREFIX_GRADIENT && prefix != PREFIX_GRADIENT_OF_QUERY && prefix != PREFIX_GRADIENT_OF_KEY);
     case PLACE_ARGUMENT:
@@ -223,7 +224,14 @@ static void place_of_caller(const struct emission *p, const struct kernel_array 
     case PLACE_GRADIENTS:
         text_add(out, ", .origin = FROM_GRADIENTS, .member = offsetof(struct %s_gradients, %s)", name, a->member);
         break;
-    case PLACE_WORKSPACE: text_add(out, ", .origin = FROM_LIBRARY"); break;
+    case PLACE_WORKSPACE:
+        text_add(out, ", .origin = %s", a->dtype == DTYPE_I32 ? "FROM_LISTS" : "FROM_LIBRARY");
+        if (a->dtype != DTYPE_I32) break;
+        text_add(out, ", .elements = %lld, .sizes = ", (long long)array_row_elements(a));
+        for (int k = 0, any = 0; k < a->rank; k++)
+            if (!a->axis[k].constant)
+                text_add(out, "%s1 << -ATTN_%s", any++ ? " | " : "", array_sizes[a->axis[k].size].name);
+        break;
     case PLACE_PARAMS:
         text_add(out, ", .origin = FROM_PARAMS, .param = %d, .axis = {%d, %d, %d}", params,
                  axis_of_size(a, ARRAY_SIZE_BATCH), array_axis_of_heads(a),

@@ -360,8 +360,9 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
             text_add(out, "    const int64_t %s = call->p.%s ? call->p.%s : call->p.n_k;\n", name, name, name);
         else if (given[k] == SIZE_MEMBERS)
             text_add(out, "    const int64_t %s = call->p.heads / %s;\n", name,
-                     emit_units_of(x->l, program_is_backward(&x->c->program)) ? "max(call->p.kv_heads, 1)"
-                                                                              : "call->p.kv_heads");
+                     emit_units_of(x->l, program_is_backward(&x->c->program) || program_selects(&x->c->program))
+                         ? "max(call->p.kv_heads, 1)"
+                         : "call->p.kv_heads");
         else
             text_add(out, "    const int64_t %s = call->p.%s%s;\n", name, name,
                      given[k] == SIZE_BATCH && emit_numbers_sequences(x->c->spec) ? " + call->other_sequences" : "");

@@ -148,10 +148,9 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     /* headers that only some kernels need, with the beginnings of the names that they call */
     static const struct {
         const char *header, *name[2];
-    } some[] = {{"draw", {"drawn_"}},
-                {"flags", {"flags_", "shown_"}},
-                {"random", {"random_", "words_"}},
-                {"solve", {"solve_"}}};
+    } some[] = {{"draw", {"drawn_"}},    {"flags", {"flags_", "shown_"}},
+                {"listed", {"listed_"}}, {"random", {"random_", "words_"}},
+                {"select", {"select_"}}, {"solve", {"solve_"}}};
     include("vector", out);
     include("elementary", out);
     for (size_t k = 0; k < sizeof some / sizeof *some; k++)

@@ -102,6 +102,19 @@ static int64_t of_tiles(const struct emission *p, const struct problem_size *siz
     return bytes;
 }
 
+/* Returns the bytes of the lists of the best keys. */
+static int64_t of_lists(const struct emission *p, const struct problem_size *size)
+{
+    int64_t bytes = 0;
+    for (int k = 0; k < p->arrays->count; k++) {
+        const struct kernel_array *const a = &p->arrays->array[k];
+        int64_t one = a->place == PLACE_WORKSPACE && a->dtype == DTYPE_I32 ? dtype_bytes(a->dtype) : 0;
+        for (int n = 0; n < a->rank; n++) one *= extent_of(&a->axis[n], size);
+        bytes += whole_lines(one);
+    }
+    return bytes;
+}
+
 int64_t emit_workspace(const struct emission *p, const struct target *t, const struct problem_size *size, int threads)
 {
     const int64_t real = dtype_bytes(dtype_of_sums(p->spec->dtype)), n_k = size->n_k,
@@ -111,7 +124,7 @@ int64_t emit_workspace(const struct emission *p, const struct target *t, const s
     int64_t thread = of_versions(&p->of[STEP_FORWARD], t, n_k);
     for (int step = 0; step < STEPS; step++)
         if (step_table[step].first) thread = larger(thread, of_versions(&p->of[step], t, n_k));
-    return of_prefix_sums(p, t, size) + of_tiles(p, size) + corrected + thread * threads;
+    return of_prefix_sums(p, t, size) + of_tiles(p, size) + of_lists(p, size) + corrected + thread * threads;
 }
 
 int64_t emit_saved(const struct emission *p, const struct problem_size *size)

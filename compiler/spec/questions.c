@@ -88,7 +88,7 @@ bool spec_sums_earlier_keys(const struct spec *spec)
 
 static void mask_expressions(const struct mask *m, void (*visit)(void *, const struct expression *), void *user)
 {
-    if (m->kind == MASK_EXPR) visit(user, m->expr);
+    if (m->expr) visit(user, m->expr);
     for (int k = 0; k < m->parts; k++) mask_expressions(m->part[k], visit, user);
 }
 

@@ -112,6 +112,7 @@ enum mask_kind {
     MASK_DOCUMENT,
     MASK_LENGTHS,
     MASK_BLOCKS,
+    MASK_TOP,
     MASK_EXPR,
     MASK_ANY,
     MASK_ALL,
@@ -121,15 +122,15 @@ struct mask {
     enum mask_kind kind;
     struct position at;
     int64_t left, right, dilation; /* used by the masks window and block_window; dilation only by window */
-    /* used by the masks block_window, random and blocks; count also by global, instead of a list of tokens */
+    /* used by the masks block_window, random, blocks and top; count also by global, instead of a list of tokens */
     int64_t block, count;
     int64_t length; /* used by the mask prefix */
     int64_t *token; /* used by the mask global: the list of tokens, or NULL */
     int tokens;
-    uint64_t seed; /* used by the mask random */
-    bool causal;   /* used by the mask random */
-    const struct expression *expr;
-    int parts; /* used by the masks any, all and not */
+    uint64_t seed;                 /* used by the mask random */
+    bool causal;                   /* used by the mask random */
+    const struct expression *expr; /* used by the masks expr and top */
+    int parts;                     /* used by the masks any, all and not */
     const struct mask **part;
 };
 

@@ -174,7 +174,83 @@ static const struct expr *listed_blocks(struct builder *x, const struct mask *o)
                       (struct draw){.name = name, .count = o->count});
 }
 
-static const struct expr *build_mask(struct builder *x, const struct mask *o);
+static const struct expr *build_mask(struct builder *x, const struct mask *o, const struct mask *all);
+
+/* ---- the best keys of a row ---- */
+
+/* Makes the value of a key for the mask `top`. It is -inf for a key that another mask of `all` hides by s. */
+static int value_of_keys(struct builder *x, const struct mask *o, const struct mask *all)
+{
+    int pair[5], axes[5], used = 0;
+    const int rank = build_pair(x, pair);
+    bool of_s = o->expr->uses[NAME_s];
+    struct operands operands = {0};
+    struct builder of = *x;
+    for (int k = 0; all && k < all->parts; k++) of_s |= mask_reads_s(all->part[k]);
+    of.operands = &operands;
+    of.s = of_s ? build_read(x, &operands, graph_ref(x->g, build_inner(x, x->q, x->k), NULL)) : build_real(x, 0);
+    const struct expr *e = build_expression(&of, o->expr, of.s, &operands);
+    if (e->type != TYPE_REAL) e = build_mul(x, e, build_real(x, 1));
+    for (int k = 0; all && k < all->parts; k++)
+        if (mask_reads_s(all->part[k]))
+            e = build_choose(x, build_mask(&of, all->part[k], all), e, expr_real(x->m, -INFINITY));
+    x->lost |= of.lost;
+    x->drawn = of.drawn;
+    uint32_t read = expr_axes(e) | AXIS(x->i) | AXIS(x->j);
+    for (int k = 0; k < operands.count; k++) read |= ref_axes(&operands.ref[k]);
+    for (int k = 0; k < rank; k++)
+        if (read >> pair[k] & 1) axes[used++] = pair[k];
+    return graph_map(x->g, used, axes, operands.count, operands.ref, e);
+}
+
+/* Returns the number of the list of the `count` best keys of a row. Equal lists are one value. */
+static int list_of_keys(struct builder *x, const struct mask *o, const struct mask *all)
+{
+    const struct expr *where = NULL;
+    for (int k = 0; all && k < all->parts; k++)
+        if (all->part[k]->kind != MASK_TOP && !mask_reads_s(all->part[k]))
+            where = both(x, where, build_mask(x, all->part[k], all));
+    const int by = value_of_keys(x, o, all),
+              listed = module_constant_axis(x->m, "listed", o->count), *const first = build_equal_values(x->g);
+    const uint32_t read = axes_set(x->g->value[by].rank, x->g->value[by].axes) | (where ? expr_axes(where) : 0);
+    int pair[5], axes[5], rank = 0, lists = 0;
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *const known = &x->g->value[v];
+        if (known->op != GRAPH_SELECT) continue;
+        lists++;
+        if (first[known->operand[0].of] == first[by] && known->where == where && known->block == o->block &&
+            known->axes[known->rank - 1] == listed)
+            return v;
+    }
+    if (lists == MAX_LISTS)
+        diagnostics_error(x->diagnostics, o->at, "there are more than %d different masks 'top'", MAX_LISTS);
+    const int pairs = build_pair(x, pair);
+    for (int k = 0; k < pairs; k++)
+        if (pair[k] != x->j && read >> pair[k] & 1) axes[rank++] = pair[k];
+    return graph_select(x->g, lists ? arena_printf(x->m->arena, "taken_%d", lists + 1) : "taken", rank, axes, listed,
+                        graph_ref(x->g, by, NULL), o->block, where);
+}
+
+/* Returns the condition that the key's block is in the list of the row. */
+static const struct expr *best_keys(struct builder *x, const struct mask *o, const struct mask *all)
+{
+    if (x->of_keys) {
+        diagnostics_error(x->diagnostics, o->at,
+                          "'delta' with 'top' is not compiled yet: 'by' has a value for a query and a key, and 'delta' "
+                          "also needs one for two keys");
+        return build_integer(x, 1);
+    }
+    const int list = list_of_keys(x, o, all);
+    const struct value v = x->g->value[list];
+    const struct expr *first = build_integer(x, 0); /* the first row of the head */
+    for (int k = 0; k < v.rank - 1; k++) {
+        if (v.axes[k] != x->i) first = build_add(x, first, build_index_of(x, v.axes[k]));
+        first = build_mul(x, first,
+                          v.axes[k + 1] == v.axes[v.rank - 1] ? build_integer(x, 1) : build_size_of(x, v.axes[k + 1]));
+    }
+    return expr_drawn(x->m, build_index_of(x, x->i), build_block_number(x, build_index_of(x, x->j), o->block), first,
+                      (struct draw){.name = v.name, .count = o->count, .sorted = true});
+}
 
 /* Returns whether one of the parts holds if the mask is `any`, else whether all hold. Takes parts for which `takes` is
    true, or all parts if it is NULL. */
@@ -183,14 +259,15 @@ static const struct expr *build_parts(struct builder *x, const struct mask *o, b
     const struct expr *result = NULL;
     for (int k = 0; k < o->parts; k++) {
         if (takes && !takes(o->part[k])) continue;
-        const struct expr *part = build_mask(x, o->part[k]);
+        const struct expr *part = build_mask(x, o->part[k], o->kind == MASK_ALL ? o : NULL);
         if (!part) part = build_integer(x, 1);
         result = !result ? part : o->kind == MASK_ANY ? build_op2(x, EXPR_OR, result, part) : both(x, result, part);
     }
     return result;
 }
 
-static const struct expr *build_mask(struct builder *x, const struct mask *o)
+/* `all`: the mask `all` that o is a part of, or NULL */
+static const struct expr *build_mask(struct builder *x, const struct mask *o, const struct mask *all)
 {
     const struct expr *i = build_query_position(x), *j = build_index_of(x, x->j), *result = NULL;
     /* for masks that depend on more than the difference of positions */
@@ -220,10 +297,11 @@ static const struct expr *build_mask(struct builder *x, const struct mask *o)
     case MASK_DOCUMENT: return build_op2(x, EXPR_EQ, document_of(x, i), document_of(x, j));
     case MASK_LENGTHS: return build_op2(x, EXPR_LT, whole_j, length_of(x));
     case MASK_BLOCKS: return listed_blocks(x, o);
+    case MASK_TOP: return best_keys(x, o, all);
     case MASK_EXPR: return build_expression(x, o->expr, o->expr->uses[NAME_s] ? x->s : NULL, x->operands);
     case MASK_ANY:
     case MASK_ALL: return build_parts(x, o, NULL);
-    case MASK_NOT: result = build_mask(x, o->part[0]); return result ? negated(x, result) : build_integer(x, 0);
+    case MASK_NOT: result = build_mask(x, o->part[0], NULL); return result ? negated(x, result) : build_integer(x, 0);
     }
     return NULL;
 }
@@ -232,18 +310,19 @@ static const struct expr *build_mask(struct builder *x, const struct mask *o)
 
 bool mask_reads_s(const struct mask *o)
 {
-    bool reads = o->kind == MASK_EXPR && o->expr->uses[NAME_s];
+    bool reads = o->kind == MASK_EXPR &&
+                 o->expr->uses[NAME_s]; /* a list of `top` reads s, but the mask reads the list */
     for (int k = 0; k < o->parts; k++) reads |= mask_reads_s(o->part[k]);
     return reads;
 }
 
 /* Returns the parts of the mask that read s, or the other ones, or NULL if there are none. All of these parts have to
    hold. */
-static const struct expr *build_part(struct builder *x, const struct mask *o, bool of_s)
+static const struct expr *build_part(struct builder *x, const struct mask *o, const struct mask *all, bool of_s)
 {
     const struct expr *result = NULL;
-    if (o->kind != MASK_ALL) return mask_reads_s(o) == of_s ? build_mask(x, o) : NULL;
-    for (int k = 0; k < o->parts; k++) result = both(x, result, build_part(x, o->part[k], of_s));
+    if (o->kind != MASK_ALL) return mask_reads_s(o) == of_s ? build_mask(x, o, all) : NULL;
+    for (int k = 0; k < o->parts; k++) result = both(x, result, build_part(x, o->part[k], o, of_s));
     return result;
 }
 
@@ -284,7 +363,7 @@ int build_shown(struct builder *x, int w, int s, int q, int k)
     struct builder of = *x;
     of.operands = &operands;
     of.s = build_read(x, &operands, graph_ref(x->g, s, NULL));
-    e = hide(x, e, build_part(&of, x->spec->mask, true));
+    e = hide(x, e, build_part(&of, x->spec->mask, NULL, true));
     x->lost |= of.lost;
     x->drawn = of.drawn;
     return graph_map(x->g, v.rank, v.axes, operands.count, operands.ref, e);
@@ -303,7 +382,7 @@ const struct expr *build_shown_keys(struct builder *x)
 const struct expr *build_region(struct builder *x)
 {
     if (x->counting == COUNT_SHOWN) return build_parts(x, x->spec->mask, mask_is_of_order);
-    const struct expr *const region = build_part(x, x->spec->mask, false);
+    const struct expr *const region = build_part(x, x->spec->mask, NULL, false);
     if (!region || region->op != EXPR_INT) return region;
     return region->integer ? NULL : build_op2(x, EXPR_LT, build_index_of(x, x->j), build_integer(x, 0));
 }

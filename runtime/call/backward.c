@@ -28,7 +28,7 @@ static size_t part_bytes_a_thread(const struct kernel *kernel, const struct attn
 {
     const size_t parts = attn_call_max_bytes(kernel, RUN_BACKWARD, has_outer(kernel, p) ? INT64_MAX : p->n_k),
                  terms = kernel->prefix_row ? attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)) : 0;
-    return larger(parts, terms);
+    return larger(larger(parts, terms), kernel->lists ? attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX) : 0);
 }
 
 /* ---- gradients of prefix sums ---- */
@@ -491,6 +491,7 @@ ATTN_API int attn_call_backward(const struct kernel *kernel, const struct attn_p
         if (adds != OUTER_TERMS)
             error = attn_call_make_prefix_sums(&call, terms, threads, work, attn_call_bytes_a_thread(terms));
     }
+    if (!error) error = attn_call_make_lists(&call, threads, work);
     if (!error) error = run_parts(&call, kept, solved, threads, work, bytes);
     if (!error && !adds && call.sharing > 1) error = add_shared_gradients(&call, threads, work, bytes);
     return error;

@@ -184,9 +184,13 @@ ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned ch
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
-   tables of tiles, corrected values. */
+   tables of tiles, corrected values, lists of the best keys. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
                                        const struct attn_problem *sums);
+/* The lists of the best keys, which are before the tables of tiles (lists.c). attn_call_make_lists computes them; each
+   thread has `work`, after the shared memory. */
+ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work);
 /* Sets n elements from `to` on to 0 in each row of an array of queries. */
 ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *place, int64_t elements);
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* ---- prefix sums and corrected values, which a call computes first ---- */
+/* ---- what a call computes first: prefix sums, corrected values, lists of the best keys ---- */
 
 static void set_corrected(struct call *call, unsigned char *at)
 {
@@ -33,14 +33,21 @@ static size_t larger_of(size_t bytes, const struct program *program)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    return larger_of(larger_of(larger_of(forward, first->terms), first->correct), first->weights);
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
+                 lists = kernel->lists ? attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX) : 0;
+    return larger_of(larger_of(larger_of(larger(forward, lists), first->terms), first->correct), first->weights);
+}
+
+/* Returns whether programs other than that of forward may read prefix sums. */
+static int others_read_sums(const struct kernel *kernel)
+{
+    return kernel->weighs || kernel->lists;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
 static int own_sums(const struct kernel *kernel, int64_t n_k)
 {
-    return !kernel->weighs && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+    return !others_read_sums(kernel) && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
 }
@@ -151,7 +158,7 @@ static int compute_first(struct call *call, const struct program *program, const
     int error = 0;
     if (first->terms) {
         if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || first->weights) {
+        if (!program->own_sums || others_read_sums(call->kernel)) {
             memory = attn_call_set_prefix_sums(call, memory);
             error = attn_call_make_prefix_sums(call, first->terms, threads, work,
                                                attn_call_bytes_a_thread(first->terms));
@@ -162,6 +169,7 @@ static int compute_first(struct call *call, const struct program *program, const
         set_corrected(call, memory);
         error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
     }
+    if (!error) error = attn_call_make_lists(call, threads, work);
     if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
         if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
         error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
@@ -210,7 +218,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.gives = call.only_sums = adds;
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
-                                                 program->own_sums && !kernel->weighs ? NULL : &call.p);
+                                                 program->own_sums && !others_read_sums(kernel) ? NULL : &call.p);
     const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
                                      max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);

@@ -129,6 +129,7 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
 {
     size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
     if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    if (kernel->lists) bytes = bytes_plus(bytes, attn_call_lists_bytes(kernel, p));
     if (kernel->corrected < 0) return bytes;
     return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
 }

@@ -140,7 +140,8 @@ enum program_role {
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
     RUN_PREPARE,  /* prepares keys, or other rows, for a state */
-    RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
+    RUN_WEIGHTS,  /* computes weights of pairs, if the call wants them */
+    RUN_SELECT    /* computes one of the lists of the best keys */
 };
 
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
@@ -225,6 +226,7 @@ enum array_origin {
     FROM_ROW_SUMS,  /* numbers or vectors of rows that a part of backward makes for later parts: [B,H,n_q,elements] */
     FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
     FROM_LEFT,      /* an array that a part of backward leaves for later parts */
+    FROM_LISTS,     /* lists of the best keys, which forward and backward compute first */
     FROM_LIBRARY    /* memory that forward.c, sums.c or backward.c places */
 };
 enum array_entry { ENTRY_FORWARD, ENTRY_BACKWARD };
@@ -258,9 +260,9 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row, or of all constant axes.
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row, or of all constant axes.
                          FROM_ROW_SUMS: the same, or 0 for numbers */
-    int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
                          attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
@@ -307,7 +309,7 @@ struct kernel {
     uint16_t prefix[9];
     const uint16_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
-    int weighs;                   /* it has programs of RUN_WEIGHTS */
+    int weighs, lists;            /* it has programs of RUN_WEIGHTS, and of RUN_SELECT */
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;

@@ -191,4 +191,46 @@ INLINE int any_id(const int32_t *id, int64_t n, int64_t from, int64_t to, int64_
     return any;
 }
 
+/* ---- sorted lists of the best keys of rows: n ascending numbers of keys or blocks, the last ones perhaps -1 ---- */
+
+/* Returns how many numbers of the list are below x. */
+INLINE int64_t listed_below(const int32_t *list, int64_t n, int64_t x)
+{
+    int64_t from = 0;
+    while (n > 0) {
+        const int64_t half = n / 2;
+        const int below = (uint32_t)list[from + half] < (uint32_t)max(x, 0);
+        from = below ? from + half + 1 : from;
+        n = below ? n - half - 1 : half;
+    }
+    return from;
+}
+/* Returns whether a list from … to - 1 has a number that is at least `low` and below `end`. */
+INLINE int any_sorted(const int32_t *list, int64_t n, int64_t from, int64_t to, int64_t low, int64_t end)
+{
+    for (int64_t row = from; row < to; row++) {
+        const int64_t at = listed_below(list + row * n, n, low);
+        if (at < n && list[row * n + at] >= 0 && list[row * n + at] < end) return 1;
+    }
+    return 0;
+}
+/* Which blocks of a tile are in the lists of its rows: bit r % 64 of word r / 64 of a block is for row first + r. */
+struct listed {
+    int64_t first, from, words; /* the first row, the first block, and the words of a block */
+    uint64_t *seen;
+};
+/* Fills `seen` for rows up to `last` and blocks up to `end`. `list` is the list of the first row. */
+INLINE void find_listed(const struct listed *of, const int32_t *list, int64_t n, int64_t last, int64_t end)
+{
+    for (int64_t k = 0; k < (end - of->from + 1) * of->words; k++) of->seen[k] = 0;
+    for (int64_t r = 0; r <= last - of->first; r++, list += n)
+        for (int64_t k = listed_below(list, n, of->from); k < n && list[k] >= 0 && list[k] <= end; k++)
+            of->seen[(list[k] - of->from) * of->words + r / 64] |= UINT64_C(1) << (r % 64);
+}
+INLINE int in_list(const struct listed *of, int64_t row, int64_t block)
+{
+    const int64_t r = row - of->first;
+    return of->seen[(block - of->from) * of->words + r / 64] >> (r % 64) & 1;
+}
+
 #endif

@@ -227,8 +227,9 @@ static const char *prefix_sums(struct arena *arena, const struct graph *g, const
         if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)
             in[given++] = random_tensor(arena, v->name, elements(g->module, v->rank, v->axes, s));
     }
-    const char *const wrong = prefix_tensors(g, s, in, given, out, made);
-    return wrong ? wrong : corrected_tensor(g, s, in, given, out, made);
+    const char *wrong = prefix_tensors(g, s, in, given, out, made);
+    if (!wrong) wrong = corrected_tensor(g, s, in, given, out, made);
+    return wrong ? wrong : lists_tensors(g, s, in, given, out, made);
 }
 
 /* Checks that `after` computes what `before` computes. `of` says whether the program is only for few queries.
@@ -246,7 +247,7 @@ static const char *compare(struct arena *arena, const struct either *before, con
         int64_t count = 0, count_after = 0;
         const char *wrong = evaluate(arena, before, s, &wanted, &count);
         if (wrong) return arena_printf(arena, "before the passes, %s: %s", at, wrong);
-        struct tensor sums[PREFIX_ARRAYS + 1];
+        struct tensor sums[PREFIX_ARRAYS + 1 + MAX_LISTS];
         int made = 0;
         wrong = before->graph ? prefix_sums(arena, before->graph, s, sums, &made) : NULL;
         if (wrong) return arena_printf(arena, "prefix sums, %s: %s", at, wrong);

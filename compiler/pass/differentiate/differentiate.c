@@ -40,7 +40,8 @@ static void reverse(struct reversal *x, int v)
     switch (x->g->value[v].op) {
     case GRAPH_INPUT:
     case GRAPH_PARAM:
-    case GRAPH_TABLE: break;
+    case GRAPH_TABLE:
+    case GRAPH_SELECT: break;
     case GRAPH_MAP: reversal_map_rule(x, v, t); break;
     case GRAPH_CONTRACT: reversal_contract_rule(x, v, t); break;
     case GRAPH_REDUCE: reversal_reduce_rule(x, v, t); break;

@@ -379,14 +379,16 @@ static void join_groups(const struct compilation *c, const struct graph *g, int 
     }
 }
 
-/* A SOLVE reads its weights and rates from tiles. Makes maps of those that are arrays of the caller, such as rates
-   without a formula. */
-static void copy_solved_arrays(struct graph *g)
+/* A SOLVE reads its weights and rates from tiles, and a SELECT its values. Makes maps of those that are arrays of the
+   caller, such as rates without a formula. */
+static void copy_arrays_to_tiles(struct graph *g)
 {
     static const int from_tiles[] = {SOLVE_WEIGHTS, SOLVE_RATE};
     for (int v = 0; v < g->values; v++) {
-        for (size_t k = 0; k < sizeof from_tiles / sizeof *from_tiles && g->value[v].op == GRAPH_SOLVE; k++) {
-            const struct ref read = g->value[v].operand[from_tiles[k]];
+        const int reads = g->value[v].op == GRAPH_SOLVE ? 2 : g->value[v].op == GRAPH_SELECT;
+        for (int k = 0; k < reads; k++) {
+            const int number = reads == 1 ? 0 : from_tiles[k];
+            const struct ref read = g->value[v].operand[number];
             const enum graph_op op = g->value[read.of].op;
             if (op != GRAPH_INPUT && op != GRAPH_PARAM && op != GRAPH_TABLE) continue;
             struct value map = graph_value(GRAPH_MAP, 0, NULL);
@@ -398,7 +400,7 @@ static void copy_solved_arrays(struct graph *g)
                     if (ref_uses_axis(&read, a) && axis_is_sequence(&g->module->axis[a]) == sequences)
                         map.axes[map.rank++] = a;
             graph_insert(g, v, map);
-            g->value[v + 1].operand[from_tiles[k]] = graph_ref(g, v, NULL);
+            g->value[v + 1].operand[number] = graph_ref(g, v, NULL);
             v++;
         }
     }
@@ -419,7 +421,7 @@ void pass_lower(struct compilation *c)
             if (group[o] == n) g->output[g->outputs++] = all->output[o];
         if (g->outputs == 0) continue;
         if (g->outputs < all->outputs) graph_sweep(g);
-        copy_solved_arrays(g);
+        copy_arrays_to_tiles(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);

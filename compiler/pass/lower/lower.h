@@ -33,6 +33,7 @@ struct lowered_value {
     int rescale;    /* the factor that rescales sums if the value is a running maximum */
     int carried;    /* the tile that slots are folded into if the value is a state */
     int transition; /* the array of the state's transition (transition.c) */
+    int known;      /* of a SELECT: what is known of the candidates, which are `array` */
     /* If a state is a running maximum, `keep` is the factor of old sums, and `take` the factor of a slot's sums. */
     int keep, take;
 };
@@ -186,6 +187,10 @@ void lower_again(struct lowering *x);
 
 /* Makes the loops over the output's axes and tiles of queries, with this body. An axis in `open` has a loop already. */
 void lower_query_loops(struct lowering *x, struct stmt ***at, const bool *open, bool parallel, struct stmt *body);
+/* For a SELECT (select.c): lower_select makes the tiles of its candidates, and the statement that adds those of a tile
+   of keys. lower_list appends the statement that writes the lists of output o. */
+void lower_select(struct lowering *x, int number);
+void lower_list(struct lowering *x, int o, struct stmt ***at);
 /* Appends the copy from the tile of output o. */
 void lower_copy_output(struct lowering *x, int o, struct stmt ***at);
 /* Appends copies from tiles to outputs: to outputs with sums over slices if `of_slices`, otherwise to all other

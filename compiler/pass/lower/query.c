@@ -141,7 +141,10 @@ void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at)
         const enum stage stage = x->lowered[v].stage;
         if (lower_has_slices(x, &x->g->value[v]) != of_slices || stage == ACROSS || stage == AGAIN) continue;
         if (x->done && v == x->solve) continue; /* lower_solve copies the solution */
-        lower_copy_output(x, o, at);
+        if (x->g->value[v].op == GRAPH_SELECT)
+            lower_list(x, o, at);
+        else
+            lower_copy_output(x, o, at);
     }
 }
 

@@ -129,6 +129,7 @@ int lower_output(struct lowering *x, int o)
     const bool computed = prefix_array_find(a.name) != PREFIX_ARRAYS; /* `a` is not an array of the caller */
     const bool rounded = array_of_elements(x->l, &a) || program_weighs(&x->c->program);
     if (!rounded || a.sums || computed || of_parameter(x, a.name)) a.dtype = dtype_of_sums(a.dtype);
+    if (out->integers) a.dtype = DTYPE_I32;
     return loops_array(x->l, a);
 }
 
@@ -172,6 +173,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
     case GRAPH_INPUT:
     case GRAPH_PARAM:
     case GRAPH_TABLE:
+    case GRAPH_SELECT:
     case GRAPH_SOLVE: break;
     }
     return arena_printf(x->m->arena, "%s%s", of, role);

@@ -396,6 +396,7 @@ void lower_value(struct lowering *x, int v)
         else
             lower_sum(x, v);
         break;
+    case GRAPH_SELECT: lower_select(x, v); break;
     case GRAPH_SOLVE: break; /* lower_solve has made the statements of a SOLVE */
     }
 }
