@@ -189,11 +189,15 @@ class Answer:
         smallest normal number. With a strong decay, all weights of a row may be that small."""
         P = {n: x.astype(np.float64) if x.dtype.kind == 'f' else x for n, x in self.arrays.items()}
         q, k, v = (P.pop(n) for n in 'qkv')
+        tiny = np.finfo(np.float64 if self.wide else np.float32).tiny
+        if {'sums', 'output'} & set(self.spec):
+            whole = lambda lost: definitions.attend(self.spec, P, q, k, v, sizes=True, lost=lost).max(-1, keepdims=True)
+            return whole(2 * tiny) - whole(0.0)
         plain = {key: x for key, x in self.spec.items() if key not in ('decay', 'delta', 'dropout')}
         def total(similarity):
             spec = plain | {'similarity': similarity, 'normalize': 'none'}
             return definitions.attend(spec, definitions.positive(P), q, k, v, sizes=True).max(-1, keepdims=True)
-        tiny, size = np.finfo(np.float64 if self.wide else np.float32).tiny, total({'custom': {'weight': '1'}})
+        size = total({'custom': {'weight': '1'}})
         # The largest weight of softmax is 1.
         if definitions.tagged(self.spec['similarity'])[0] == 'softmax': return tiny * size
         size += total(self.spec['similarity'])
