@@ -78,15 +78,17 @@ void reversal_give(struct reversal *x, int v, struct gradient_term t)
 }
 
 /* Adds terms with equal divisors and equal regions directly. Before it adds other terms, applies their divisors and
-   regions. */
+   regions. The sum then has the union of the regions, so that loops visit no other pairs. */
 struct gradient_term reversal_gradient(struct reversal *x, int v)
 {
     int terms = x->of[v].terms;
     struct gradient_term *term = x->of[v].term, sum = term[0];
+    const struct expr *where = sum.where;
     bool same_by = true, same_where = true;
     for (int k = 1; k < terms; k++) {
         same_by &= term[k].by == sum.by;
         same_where &= term[k].where == sum.where;
+        if (where != term[k].where) where = where && term[k].where ? expr_or(x->m, where, term[k].where) : NULL;
     }
     for (int k = 0; k < terms; k++) {
         if (!same_by) term[k] = reversal_divided(x, term[k]);
@@ -100,6 +102,7 @@ struct gradient_term reversal_gradient(struct reversal *x, int v)
             e = expr_add(x->m, e, reversal_value(x, &map, term[k].value));
         sum.value = reversal_map(x, &map, e);
     }
+    sum.where = where;
     return sum;
 }
 
