@@ -120,6 +120,18 @@ const struct expr *lower_kept(struct lowering *x, const struct value *v, struct 
     return expr_sub(x->m, expr_mul(x->m, carried, carry.times), expr_mul(x->m, carried, carry.loss));
 }
 
+/* Returns the factor of a state from the current chunk of the loop to the next one, or NULL. *goes_on: a condition
+   without which the state is lost, or NULL. It is selected, because 0 * infinity is NaN. */
+static const struct expr *keep_of(const struct lowering *x, const struct value *v, const struct expr **goes_on)
+{
+    const struct expr *keep = v->keep;
+    *goes_on = NULL;
+    if (keep && x->after) keep = expr_replace(x->m, keep, expr_index(x->m, x->chunk), next_chunk(x));
+    if (!keep || keep->op != EXPR_SELECT || !expr_is_real(keep->arg[2], 0)) return keep;
+    *goes_on = keep->arg[0];
+    return keep->arg[1];
+}
+
 /* Makes the statements that fold a slot: carried = keep * carried + slot. If queries read earlier states, the old
    `carried` replaces the slot.
    - Sums relative to a maximum are rescaled when the maximum grows.
@@ -155,13 +167,7 @@ static void fold_state(struct lowering *x, int number)
         times = of[2];
         sum = expr_mul(x->m, of[1], of[3]);
     }
-    const struct expr *keep = v->keep, *goes_on = NULL, *zero = expr_real(x->m, 0);
-    if (keep && x->after) keep = expr_replace(x->m, keep, expr_index(x->m, x->chunk), next_chunk(x));
-    if (keep && keep->op == EXPR_SELECT &&
-        expr_is_real(keep->arg[2], 0)) { /* select 0 for a lost state, because 0 * infinity is NaN */
-        goes_on = keep->arg[0];
-        keep = keep->arg[1];
-    }
+    const struct expr *goes_on, *const keep = keep_of(x, v, &goes_on), *const zero = expr_real(x->m, 0);
     if (keep) {
         struct carry carry = carry_of(x->m, keep);
         if (v->operands > graph_summed(v)) carry = carry_from_tiles(x, v, &carry, before_fold, s);
@@ -211,7 +217,7 @@ static int64_t reach_of(const struct lowering *x, const struct value *state)
 }
 
 /* Makes the statements that fold a slot, for a state of the last `reach` chunks. The sums of these chunks are added
-   up again each time, because subtracting would not be exact. */
+   up again each time, because subtracting would not be exact. The factor `keep` carries each to the next chunk. */
 static void fold_recent(struct lowering *x, int number, int64_t reach)
 {
     const struct value *v = &x->g->value[number];
@@ -237,6 +243,17 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
         s = lower_assign(x, &x->fold, rank, axes, own->take, FOLD_SET, lower_moved(x, own, of[0], of[1]));
         s->operand[s->operands++] = loops_ref(x->l, recent);
         s->operand[s->operands++] = loops_ref(x->l, before);
+    }
+    if (v->keep) {
+        struct stmt **const at = x->fold;
+        struct value kept = *v;
+        const struct expr *goes_on;
+        kept.keep = keep_of(x, v, &goes_on);
+        s = lower_assign(x, &x->fold, rank, axes, recent, FOLD_SET, NULL);
+        s->operand[s->operands++] = loops_ref(x->l, recent);
+        const struct expr *const e = v->operands > graph_summed(v) ? lower_kept(x, &kept, at, s)
+                                                                   : expr_mul(x->m, of[0], kept.keep);
+        s->assign[0].expr = goes_on ? expr_select(x->m, goes_on, e, expr_real(x->m, 0)) : e;
     }
     s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
     s->assign[0].to.sub[0] = expr_mod(x->m, expr_index(x->m, x->chunk), expr_int(x->m, reach));

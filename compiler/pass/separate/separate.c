@@ -243,8 +243,6 @@ static bool find_region(struct separation *x, const struct expr *where, struct p
         return separate_none(x, graph_find_solve(x->g) >= 0 ? only_causal : lost_keys(x, region)) != NULL;
     plan->region = plan->seen.region;
     plan->last = plan->seen.last;
-    if (plan->seen.from && x->id[KEY])
-        return separate_none(x, "no state can be carried for a window of keys with integer ids") != NULL;
     if (separate_segment(plan->seen.from)) plan->chunk = separate_segment(plan->seen.from);
     if (x->id[KEY]) {
         /* A state sums only keys with the last id before its chunk. Ids never decrease, so no key with the query's
@@ -391,9 +389,6 @@ static bool make_plan(struct separation *x, struct plan *plan)
     if (plan->features && x->sums && !plan->last)
         return separate_none(x, "no state can be carried for a decay under this mask") != NULL;
     if (plan->features && graph_find_solve(x->g) >= 0 && !can_correct(x, plan)) return false;
-    if (plan->features && plan->seen.from && (x->decays || x->sums))
-        return separate_none(x, "no state can be carried for a window of keys if the weight decays with distance") !=
-               NULL;
     if (plan->features && x->id[KEY] && separate_grows(x, plan->features))
         return separate_none(x, "exponential features with ids are not compiled yet") != NULL;
     if (plan->features && x->shown && !separate_can_hide(x, plan->features))
