@@ -703,7 +703,7 @@ static bool split_by_choice(struct separation *x)
     bool any = false;
     struct plan plan = {0};
     const struct expr *where = NULL;
-    if (!find_sums(x, &plan, &where) || !separate_split_by_choice(x)) return false;
+    if (!find_sums(x, &plan, &where) || !separate_split_by_choice(x, false)) return false;
     for (int k = 0; k < 2; k++) {
         struct separation trial = before;
         trial.g = x->g;
@@ -772,15 +772,32 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
     return !failed;
 }
 
+/* Splits weights that are an exponential for some pairs alone. The sum of these pairs is then relative to a maximum. */
+static void split_exponentials(struct separation *x)
+{
+    for (int v = 0; v < x->g->values && graph_find_solve(x->g) < 0; v++) {
+        struct plan plan = {0};
+        const struct expr *where = NULL;
+        x->weight = v;
+        x->value = &x->g->value[v];
+        if (x->value->op == GRAPH_MAP && value_has_axis(x->value, x->lane) && value_has_axis(x->value, x->stream) &&
+            find_sums(x, &plan, &where) && plan.users)
+            separate_split_by_choice(x, true);
+    }
+}
+
 void pass_separate(struct compilation *c)
 {
-    if (!c->program.linear) return;
     struct separation separation = {.c = c, .g = c->graph, .m = c->graph->module}, *x = &separation;
     struct roles roles;
     roles_of(c->graph, 0, &roles);
     x->lane = roles.lane;
     x->stream = roles.stream;
     if (x->lane < 0 || x->stream < 0) return;
+    if (!c->program.linear) {
+        split_exponentials(x);
+        return;
+    }
     const int solve = graph_find_solve(c->graph);
     const bool solves = solve >= 0;
     int along, rows = -1;

@@ -151,8 +151,8 @@ const struct expr *separate_for_earlier(struct separation *x, const struct expr 
 void separate_split_by_region(struct separation *x);
 /* If the weight is "condition ? a : b" by a condition on the positions of both query and key, makes it two weights, a
    and b, and makes each of its sums, which are its only readers, two sums. The first one is over the keys for which the
-   condition holds. */
-bool separate_split_by_choice(struct separation *x);
+   condition holds. of_exponential: only if one of a and b alone has an exponential factor. */
+bool separate_split_by_choice(struct separation *x, bool of_exponential);
 
 /* The keys that a query sees, as expressions of its index.
    - next: the query sees all keys before the chunk of this position (from `from` on). NULL: all queries see the same

@@ -45,7 +45,13 @@ static const struct expr *chosen(void *of, const struct expr *e)
     return e->op == EXPR_SELECT && e->arg[0] == known->condition ? e->arg[known->holds ? 1 : 2] : NULL;
 }
 
-bool separate_split_by_choice(struct separation *x)
+static bool has_exponential_factor(const struct expr *e)
+{
+    return e->op == EXPR_EXP || e->op == EXPR_EXP2 ||
+           (e->op == EXPR_MUL && (has_exponential_factor(e->arg[0]) || has_exponential_factor(e->arg[1])));
+}
+
+bool separate_split_by_choice(struct separation *x, bool of_exponential)
 {
     struct graph *const g = x->g;
     const int weight = x->weight;
@@ -58,6 +64,7 @@ bool separate_split_by_choice(struct separation *x)
         struct known known = {choice->arg[0], k == 0};
         part[k].expr = expr_map(x->m, whole.expr, chosen, &known);
     }
+    if (of_exponential && has_exponential_factor(part[0].expr) == has_exponential_factor(part[1].expr)) return false;
     g->value[weight] = part[0];
     graph_insert(g, weight + 1, part[1]);
     for (int v = weight + 2; v < g->values; v++) {
