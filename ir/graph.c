@@ -165,6 +165,16 @@ int graph_select(struct graph *g, const char *name, int rank, const int *axes, i
     return add(g, v);
 }
 
+int graph_scan(struct graph *g, int rank, const int *axes, struct ref a, bool backward, const struct expr *where)
+{
+    struct value v = graph_value(GRAPH_SCAN, rank, axes);
+    v.operands = 1;
+    v.operand[0] = a;
+    v.backward = backward;
+    v.where = where;
+    return add(g, v);
+}
+
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows)
 {
     *along = *rows = -1;
@@ -194,11 +204,21 @@ bool graph_has(const struct graph *g, enum expr_op op)
     return has;
 }
 
-int graph_find_solve(const struct graph *g)
+static int find_op(const struct graph *g, enum graph_op op)
 {
     for (int v = 0; v < g->values; v++)
-        if (g->value[v].op == GRAPH_SOLVE) return v;
+        if (g->value[v].op == op) return v;
     return -1;
+}
+
+int graph_find_solve(const struct graph *g)
+{
+    return find_op(g, GRAPH_SOLVE);
+}
+
+int graph_find_scan(const struct graph *g)
+{
+    return find_op(g, GRAPH_SCAN);
 }
 
 void graph_insert(struct graph *g, int at, struct value v)
@@ -346,7 +366,8 @@ bool graph_is_named(const struct value *v)
 int graph_summed(const struct value *v)
 {
     if (v->op == GRAPH_SOLVE) return v->operands < SOLVE_KEYS + 1 ? v->operands : SOLVE_KEYS + 1;
-    return v->op == GRAPH_CONTRACT ? 2 : v->op == GRAPH_REDUCE || v->op == GRAPH_SELECT ? 1 : 0;
+    const bool one = v->op == GRAPH_REDUCE || v->op == GRAPH_SELECT || v->op == GRAPH_SCAN;
+    return v->op == GRAPH_CONTRACT ? 2 : one ? 1 : 0;
 }
 
 bool graph_value_equal(const struct value *a, const struct value *b)

@@ -60,7 +60,9 @@ struct value {
     enum fold fold; /* used by REDUCE: FOLD_SUM or FOLD_MAX */
     /* Used by REDUCE. It is the start value, and also the result for an empty region. */
     double init;
-    /* Used by REDUCE and CONTRACT. It is the region, a condition in INDEX and SIZE. NULL means all points. */
+    /* Used by REDUCE, CONTRACT and SCAN. It is the region, a condition in INDEX and SIZE. NULL means all points.
+       - Element j of a SCAN along its last axis is the sum of the elements before j of its operand in the region, or
+         of those after j with `backward`. */
     const struct expr *where;
     /* Used by REDUCE and CONTRACT. It is the number of the value m that is the maximum of the exponents, or -1 if there
        is none.
@@ -133,6 +135,10 @@ int graph_reduce(struct graph *g, enum fold fold, double init, int rank, const i
                  const struct expr *where);
 int graph_solve(struct graph *g, int rank, const int *axes, struct ref weights, struct ref values, struct ref rate,
                 const struct expr *where);
+/* Appends a SCAN. `axes` are those of `a`. */
+int graph_scan(struct graph *g, int rank, const int *axes, struct ref a, bool backward, const struct expr *where);
+/* Returns the number of the first SCAN, or -1 if there is none. */
+int graph_find_scan(const struct graph *g);
 /* Finds two axes of the weights of a SOLVE. `along` is the sequence axis of the result. `rows` is the axis of the
    equations. Returns false if there is not exactly one such pair. */
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);

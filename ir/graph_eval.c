@@ -289,6 +289,33 @@ static void eval_fold(struct evaluation *e, int number, double *out)
     for (int p = 1; p < 4; p++) free(part[p].owned);
 }
 
+/* ---- evaluating SCAN ---- */
+
+static int64_t point_of(const struct evaluation *e, const struct dense *operand);
+
+static void eval_scan(struct evaluation *e, int number, double *out)
+{
+    const struct value *const v = &e->graph->value[number];
+    struct dense part[3] = {{.data = out}, lay_out(e, number, &v->operand[0]), {.data = NULL}};
+    row_major(e, v->rank, v->axes, part[0].stride);
+    if (v->where) part[2] = lay_out_region(e, v->where);
+    const int along = v->axes[v->rank - 1];
+    const int64_t rows = elements(e, v->rank - 1, v->axes), size = e->size[along];
+    for (int64_t n = 0; n < rows && !e->error; n++, next_point(e, v->rank - 1, v->axes)) {
+        double sum = 0;
+        for (int64_t k = 0; k < size; k++) {
+            e->index[along] = v->backward ? size - 1 - k : k;
+            out[point_of(e, &part[0])] = sum;
+            if (v->where && part[2].data[point_of(e, &part[2])] == 0) continue;
+            sum += part[1].data[point_of(e, &part[1])];
+            if (e->noise) sum = expr_noisy(sum, e->noise);
+        }
+        e->index[along] = 0;
+    }
+    memset(e->index, 0, sizeof e->index);
+    for (int p = 1; p < 3; p++) free(part[p].owned);
+}
+
 /* ---- evaluating SOLVE ---- */
 
 /* Returns the offset of the current point in an operand. */
@@ -398,6 +425,7 @@ static void eval_value(struct evaluation *e, int number, const struct tensor *in
     case GRAPH_MAP: eval_map(e, number, out); break;
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: eval_fold(e, number, out); break;
+    case GRAPH_SCAN: eval_scan(e, number, out); break;
     case GRAPH_SOLVE: eval_solve(e, number, out); break;
     case GRAPH_SELECT: eval_select(e, number, out); break;
     }

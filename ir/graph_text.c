@@ -90,8 +90,8 @@ static void value_text(struct format *f, struct value *v)
 #undef ORIGIN
     };
     static const char *const folds[] = {[FOLD_SET] = "", [FOLD_SUM] = "sum", [FOLD_MAX] = "max"};
-    const bool selects = v->op == GRAPH_SELECT,
-               sums = v->op == GRAPH_REDUCE || v->op == GRAPH_CONTRACT || v->op == GRAPH_SOLVE || selects;
+    const bool selects = v->op == GRAPH_SELECT, sums = v->op == GRAPH_REDUCE || v->op == GRAPH_CONTRACT ||
+                                                       v->op == GRAPH_SCAN || v->op == GRAPH_SOLVE || selects;
     if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM || v->op == GRAPH_TABLE || selects)
         format_name(f, &v->name, "the array's name");
     if (v->op == GRAPH_PARAM) {
@@ -109,7 +109,7 @@ static void value_text(struct format *f, struct value *v)
     }
     if (v->op == GRAPH_INPUT || (given && !v->integers)) stored_text(f, v);
     if (v->op == GRAPH_INPUT) format_flag(f, "sums", &v->sums);
-    if (v->op == GRAPH_SOLVE) format_flag(f, "backward", &v->backward);
+    if (v->op == GRAPH_SOLVE || v->op == GRAPH_SCAN) format_flag(f, "backward", &v->backward);
     if (v->op == GRAPH_REDUCE) {
         const int fold = format_choice(f, (int)v->fold, folds, FOLD_MAX + 1);
         if (fold > FOLD_MAX) reader_expect(f->reader, "sum");

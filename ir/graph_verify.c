@@ -130,6 +130,17 @@ static const char *fold_check(const struct graph *g, int number)
     return wrong ? wrong : online_check(g, number);
 }
 
+static const char *scan_check(const struct graph *g, const struct value *v)
+{
+    const uint32_t result = value_axes(v);
+    if (v->expr || v->operands != 1 || v->keep || v->online >= 0) return "it needs one operand";
+    if (v->rank < 1 || !axis_is_sequence(&g->module->axis[v->axes[v->rank - 1]]) || ref_axes(&v->operand[0]) != result)
+        return "it needs the axes of its operand, with a sequence last";
+    const struct allowed allowed = {.index = result};
+    const char *wrong = v->where ? where_check(g->module, v->where, &allowed) : NULL;
+    return wrong ? arena_printf(g->module->arena, "in its region: %s", wrong) : NULL;
+}
+
 static const char *solve_check(const struct graph *g, const struct value *v)
 {
     struct module *m = g->module;
@@ -227,6 +238,7 @@ static const char *value_check(const struct graph *g, int number)
     case GRAPH_MAP: wrong = map_check(g, v); break;
     case GRAPH_CONTRACT:
     case GRAPH_REDUCE: wrong = fold_check(g, number); break;
+    case GRAPH_SCAN: wrong = scan_check(g, v); break;
     case GRAPH_SOLVE: wrong = solve_check(g, v); break;
     case GRAPH_SELECT: wrong = select_check(g, v, number); break;
     }

@@ -182,7 +182,12 @@ struct stmt {
          - assign[1].to is [ROWS_OF_CANDIDATES, lane], first -inf: how many candidates there are (-inf: none), the value
            above which there are new ones, and the number and value of a block that is not complete.
        - LIST writes the numbers of the `count` best candidates in ascending order, then -1. Its axes are the lanes and
-         those of the lists. Operands 0 and 1 are those of assign[0] and assign[1] in SELECT. */
+         those of the lists. Operands 0 and 1 are those of assign[0] and assign[1] in SELECT.
+       - SCAN replaces each element of a tile by the sum of the elements before it along axes[0], or after it with
+         `backward`, and of what is carried from earlier ranges.
+         - axes[1] is the lanes. Operand 0 and assign[0].to are the tile. Operand 1 and assign[1].to are a tile of
+           lanes: the sum of all elements of earlier ranges, to which those of the range are added.
+       - A FOR with `backward` visits its ranges from the last to the first. They are those of a FOR without it. */
     bool backward;
     /* Used by FOR. If true, the body has FORs over the same axis that divide the range from LO to HI further. */
     bool block;

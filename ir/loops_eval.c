@@ -629,6 +629,30 @@ static void run_list(struct machine *e, const struct stmt *s)
     }
 }
 
+/* ---- running SCAN ---- */
+
+static void run_scan(struct machine *e, const struct stmt *s)
+{
+    const int axes[2] = {s->axes[0], s->axes[1]}, along = axes[0], lane = axes[1];
+    if (!first_point(e, 2, axes)) return;
+    const uint32_t nest = axes_set(s->rank, s->axes);
+    const struct access tile = access_over(e, &s->operand[0], nest), carried = access_over(e, &s->operand[1], nest);
+    const int64_t count = count_of(e, along), stride = e->stride[along];
+    for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n += e->stride[lane])
+        for (int64_t k = 0; k < count && !e->error; k++) {
+            e->index[along] = e->lo[along] + (s->backward ? count - 1 - k : k) * stride;
+            e->index[lane] = n;
+            double *const here = element(e, &tile, 2, axes, true), *const sum = here ? element(e, &carried, 2, axes,
+                                                                                               true)
+                                                                                     : NULL;
+            if (!sum) return;
+            const double term = *here;
+            *here = *sum;
+            *sum += term;
+            if (e->executed) e->executed->scalars += 1;
+        }
+}
+
 /* ---- running FOR and IF ---- */
 
 static void run_body(struct machine *e, const struct stmt *s);
@@ -744,6 +768,17 @@ static void run_period(struct machine *e, const struct stmt *s, int64_t from, in
         run_tiles(e, s, x < from ? from : x, x + s->run < to ? x + s->run : to);
 }
 
+/* Runs the tiles of the indices from … limit - 1 from the last to the first. */
+static void run_backward(struct machine *e, const struct stmt *s, struct members *u, int64_t from, int64_t limit)
+{
+    for (int64_t to = limit, x; to > from && !e->error; to = x) {
+        while (s->ranges && to > from && !is_member(e, s, u, to - 1)) to--;
+        for (x = s->ranges ? to : from; x > from && is_member(e, s, u, x - 1);) x--;
+        for (int64_t at = to > x ? x + (to - x - 1) / s->step * s->step : x - 1; at >= x; at -= s->step)
+            run_tile(e, s, at, at + s->step < to ? at + s->step : to);
+    }
+}
+
 static void run_for(struct machine *e, const struct stmt *s)
 {
     const struct environment env = environment(e, NULL);
@@ -753,7 +788,8 @@ static void run_for(struct machine *e, const struct stmt *s)
     bool queries = e->queries;
     e->queries |= e->module->axis[s->axis].source == SIZE_N_Q;
     e->stride[s->axis] = stmt_stride(s);
-    for (int64_t x = from; x < limit && !e->error; x = to) {
+    if (s->backward) run_backward(e, s, &u, from, limit);
+    for (int64_t x = from; x < limit && !s->backward && !e->error; x = to) {
         if (s->ranges) { /* finds the next interval [x, to) of the union */
             while (x < limit && !is_member(e, s, &u, x)) x++;
             for (to = x; to < limit && is_member(e, s, &u, to);) to++;
@@ -785,6 +821,7 @@ static void run_body(struct machine *e, const struct stmt *s)
             run_dot(e, s);
             break;
         case LOOPS_COPY: run_copy(e, s); break;
+        case LOOPS_SCAN: run_scan(e, s); break;
         case LOOPS_SOLVE: run_solve(e, s); break;
         case LOOPS_SELECT: run_select(e, s); break;
         case LOOPS_LIST: run_list(e, s); break;

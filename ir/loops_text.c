@@ -83,6 +83,7 @@ static void for_text(struct format *f, struct stmt *s)
     if (!format_flag(f, "window", &s->window)) {
         format_word(f, "step");
         format_int(f, &s->step, 1);
+        format_flag(f, "backward", &s->backward);
         format_flag(f, "parallel", &s->parallel);
         format_flag(f, "ordered", &s->ordered);
         format_flag(f, "block", &s->block);
@@ -280,6 +281,15 @@ static void select_text(struct format *f, struct stmt *s)
     for (int k = 0; k < (lists ? 2 : 1); k++) operand_text(f, s, k);
 }
 
+static void scan_text(struct format *f, struct stmt *s)
+{
+    format_axes(f, &s->rank, s->axes);
+    format_flag(f, "backward", &s->backward);
+    if (!f->out) s->assigns = 2;
+    for (int k = 0; k < 2; k++) operand_text(f, s, k);
+    for (int k = 0; k < 2 && !f->out; k++) s->assign[k] = (struct assign){s->operand[k], FOLD_SET, NULL, 0};
+}
+
 static void if_text(struct format *f, struct stmt *s)
 {
     if (format_has(f, "outside", !s->where)) {
@@ -299,6 +309,7 @@ static void head_text(struct format *f, struct stmt *s, int indent)
     case LOOPS_MAP: map_text(f, s, indent); break;
     case LOOPS_DOT: dot_text(f, s); break;
     case LOOPS_COPY: copy_text(f, s); break;
+    case LOOPS_SCAN: scan_text(f, s); break;
     case LOOPS_SOLVE: solve_text(f, s); break;
     case LOOPS_SELECT:
     case LOOPS_LIST: select_text(f, s); break;

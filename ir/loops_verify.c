@@ -212,6 +212,8 @@ static const char *check_for(const struct scope *c, const struct stmt *s)
     if (s->window && (inner || !axis_is_chunks(&c->module->axis[s->axis])))
         return "a window needs an axis of chunks, and cannot be nested";
     if (s->step < 1) return "its step is not positive";
+    if (s->backward && (s->parallel || s->window || s->block || s->period))
+        return "a parallel for, a window, a block or a for with a period cannot run backward";
     if (s->ordered && (!s->parallel || s->period || !axis_is_sequence(&c->module->axis[s->axis])))
         return "only a parallel for over a sequence without a period is ordered";
     const struct allowed bounds = {.ranges = true}, region = {.ranges = true, .index = UINT32_MAX};
@@ -244,7 +246,7 @@ static const char *check_order(const struct scope *c, const struct stmt *s)
     for (int k = 0; k < s->operands; k++)
         for (int n = 0; n < s->assigns; n++)
             if (s->operand[k].of == s->assign[n].to.of &&
-                (s->op != LOOPS_MAP || !ref_equal(&s->operand[k], &s->assign[n].to)))
+                ((s->op != LOOPS_MAP && s->op != LOOPS_SCAN) || !ref_equal(&s->operand[k], &s->assign[n].to)))
                 return complaint(c, "it reads elements of %%%s that it assigns at other points",
                                  c->loops->array[s->operand[k].of].name);
     return NULL;
@@ -464,6 +466,22 @@ static const char *check_select(const struct scope *c, const struct stmt *s, uin
                : "its result must be an output of integers";
 }
 
+static const char *check_scan(const struct scope *c, const struct stmt *s, uint32_t nest)
+{
+    if (s->rank != 2 || s->assigns != 2 || s->operands != 2) return "it needs two axes and two tiles";
+    const int along = s->axes[0], lane = s->axes[1];
+    for (int k = 0; k < 2; k++) {
+        const struct ref *const r = &s->operand[k];
+        const char *const wrong = check_target(c, r, nest);
+        if (wrong) return wrong;
+        if (!ref_equal(r, &s->assign[k].to) || c->loops->array[r->of].kind != ARRAY_TILE)
+            return "it must read and write two tiles";
+        if (r->rank < 1 || ref_axis(r, r->rank - 1) != lane || ref_uses_axis(r, along) != (k == 0))
+            return "its tiles need the lanes last, and the first tile its first axis";
+    }
+    return NULL;
+}
+
 static const char *check_nest(const struct scope *c, const struct stmt *s)
 {
     if (s->rank < 1) return "it runs over no axis";
@@ -472,6 +490,7 @@ static const char *check_nest(const struct scope *c, const struct stmt *s)
     const char *wrong = s->op == LOOPS_MAP                             ? check_map(c, s, nest)
                         : s->op == LOOPS_DOT                           ? check_dot(c, s, nest)
                         : s->op == LOOPS_SOLVE                         ? check_solve(c, s, nest)
+                        : s->op == LOOPS_SCAN                          ? check_scan(c, s, nest)
                         : s->op == LOOPS_SELECT || s->op == LOOPS_LIST ? check_select(c, s, nest)
                                                                        : check_copy(c, s, nest);
     if (!wrong && s->ahead) wrong = check_ahead(c, s);
@@ -518,7 +537,7 @@ static const char *check_numbers(const struct scope *c, const struct stmt *s)
         return complaint(c, "axis number %d does not exist", s->axis);
     if (s->operands < 0 || s->operands > MAX_OPERANDS || s->assigns < 0 || s->assigns > MAX_ASSIGNS)
         return "it has too many operands or assignments";
-    if ((s->op == LOOPS_DOT && s->operands < 2) || (s->op == LOOPS_SOLVE && s->operands < 3) ||
+    if (((s->op == LOOPS_DOT || s->op == LOOPS_SCAN) && s->operands < 2) || (s->op == LOOPS_SOLVE && s->operands < 3) ||
         (s->op == LOOPS_COPY && s->operands < 1))
         return "it lacks operands";
     if (s->op != LOOPS_FOR && s->op != LOOPS_IF && s->assigns < 1) return "it assigns nothing";
@@ -552,6 +571,7 @@ static const char *check_stmt(const struct scope *c, const struct stmt *s)
     case LOOPS_MAP:
     case LOOPS_DOT:
     case LOOPS_COPY:
+    case LOOPS_SCAN:
     case LOOPS_SOLVE:
     case LOOPS_SELECT:
     case LOOPS_LIST: return check_nest(c, s);

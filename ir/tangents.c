@@ -205,6 +205,10 @@ static int make_tangent(struct tangents *x, const struct value *v, const struct 
         return graph_reduce(x->g, FOLD_SUM, 0, v->rank, v->axes, terms, v->where);
     }
     case GRAPH_SOLVE: return of_solve(x, v, copy, x->g->values - 1);
+    case GRAPH_SCAN: {
+        const struct ref terms = tangent_of(x, v, 0);
+        return terms.of < 0 ? NONE : graph_scan(x->g, v->rank, v->axes, terms, v->backward, v->where);
+    }
     case GRAPH_TABLE:
     case GRAPH_SELECT: break;
     }

@@ -1,6 +1,7 @@
 /* Warns of values that may overflow: users' exponentials with an unbounded argument, and weights of high degree.
    The pass stabilise makes most of these values safe. */
 #include "overflow.h"
+#include "signs.h"
 #include "../expression/expression.h"
 #include "../schedule/schedule.h"
 #include "../spec/spec.h"
@@ -41,7 +42,7 @@ static bool any_loose(const struct compilation *const *compilation, int compilat
         for (const struct value *v = g->value; v < g->value + g->values; v++)
             for (struct exprs w = {.of = v->op == GRAPH_MAP ? v->expr : NULL}; exprs_next(&w);) {
                 const struct expr *const exponent = exponent_of(w.e);
-                if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(expr_range(exponent, NULL).high) &&
+                if (exponent && expr_has(exponent, EXPR_OPERAND) && isinf(value_expr_max(g, v, exponent)) &&
                     !is_maximum(g, v, exponent) && !(exponent->op == EXPR_SUB && is_maximum(g, v, exponent->arg[1])))
                     return true;
             }

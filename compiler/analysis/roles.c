@@ -71,6 +71,23 @@ static void find_summed(const struct graph *g, const bool *needed, struct roles 
         }
 }
 
+/* Handles an output that needs running sums. Loops carry them along the stream, with the other sequence in the lanes.
+ */
+static void find_scanned(const struct graph *g, const bool *needed, struct roles *out)
+{
+    for (int v = 0; v < g->values; v++) {
+        const struct value *const value = &g->value[v];
+        if (!needed[v] || value->op != GRAPH_SCAN) continue;
+        out->stream = value->axes[value->rank - 1];
+        out->lane = axes_first(value_axes(value) & axes_of_sequences(g->module) & ~AXIS(out->stream));
+        out->rows = (out->rows & ~AXIS(out->stream)) | (out->slices < 0 ? AXIS(out->lane) : 0);
+        for (int k = 0; k < value->rank; k++) /* the loops are those of each query head */
+            if (g->module->axis[value->axes[k]].source == SIZE_MEMBERS && out->slices < 0)
+                out->rows |= AXIS(value->axes[k]);
+        out->outer_only = false;
+    }
+}
+
 /* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
 static uint32_t axes_of_loops(const struct value *v)
 {
@@ -86,6 +103,7 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
     find_equations(g, result, out);
     mark(g, g->output[output].value, needed);
     find_summed(g, needed, out);
+    find_scanned(g, needed, out);
     int along, of_equations = -1;
     for (int v = 0; v < g->values; v++)
         if (needed[v] && g->value[v].op == GRAPH_SOLVE && (&g->value[v] != result || result->operands > SOLVE_FEATURES))
@@ -138,6 +156,13 @@ static bool sums_across(const struct graph *g, int b, const struct roles *a, con
     const struct value *v = &g->value[g->output[b].value];
     return v->op == GRAPH_CONTRACT && value_has_axis(v, of->lane) && a->slices < 0 && of->slices < 0 &&
            a->stream >= 0 && of->stream == a->lane && of->lane == a->stream && of->chunk < 0 && a->chunk < 0;
+}
+
+/* Whether output o is a sum over the lane for each index of the stream. */
+static bool is_across(const struct graph *g, int o, const struct roles *of)
+{
+    const struct value *const v = &g->value[g->output[o].value];
+    return of->stream >= 0 && value_has_axis(v, of->stream) && !value_has_axis(v, of->lane);
 }
 
 /* Which outputs need which others. An output needs another one if it reads it as an input, perhaps through others. */
@@ -237,8 +262,10 @@ static bool share_loops(const struct needs *needs, int a, int b)
         return false;
     if (roles_of(g, a, &x) || roles_of(g, b, &y)) return false;
     if (graph_find_solve(g) < 0 && sums_across(g, b, &x, &y)) return true;
-    return x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer && x.rows == y.rows &&
-           (x.slices == y.slices || x.slices < 0 || y.slices < 0);
+    const bool across = graph_find_scan(g) >= 0 && (x.slices >= 0 || y.slices >= 0) &&
+                        (is_across(g, a, &x) || is_across(g, b, &y)); /* slices run in any order */
+    return !across && x.lane == y.lane && x.stream == y.stream && x.chunk == y.chunk && x.outer == y.outer &&
+           x.rows == y.rows && (x.slices == y.slices || x.slices < 0 || y.slices < 0);
 }
 
 /* Whether an output of group a needs an output of group b, perhaps through other groups. */

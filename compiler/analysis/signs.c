@@ -38,9 +38,15 @@ bool value_never_negative(const struct graph *g, int v)
     case GRAPH_MAP: return is_at_least_0(value->expr, &(struct reading){value->operand, value_read, g});
     case GRAPH_CONTRACT:
         return value_never_negative(g, value->operand[0].of) && value_never_negative(g, value->operand[1].of);
+    case GRAPH_SCAN: return value_never_negative(g, value->operand[0].of);
     case GRAPH_REDUCE: return value->init >= 0 && value_never_negative(g, value->operand[0].of);
     }
     return false;
+}
+
+double value_expr_max(const struct graph *g, const struct value *v, const struct expr *e)
+{
+    return expr_range(e, &(struct expr_facts){tell, &(struct reading){v->operand, value_read, g}}).high;
 }
 
 /* ---- tiles ---- */

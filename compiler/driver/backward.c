@@ -37,7 +37,8 @@ static const struct compilation *compile_parts(struct maker *x, const struct sch
             program.group = row[k].grouped ? n : 0;
             part[at] = row[k].kind == PROGRAM_GRADIENTS && n == 1 ? first
                                                                   : maker_compile(x, schedule, target, program, false);
-            if (x->good && row[k].kind == PROGRAM_TOTALS) parts = part[at]->gradients.groups;
+            if (x->good && (row[k].kind == PROGRAM_TOTALS || row[k].kind == PROGRAM_FROM_SUMS))
+                parts = part[at]->gradients.groups;
             at++;
         }
     }

@@ -7,18 +7,19 @@
 
 #include <string.h>
 
-/* Whether results for different keys add up to the result for all. They do not if a decay begins again, or if earlier
-   keys correct a value. Calls can leave out the constant of a denominator (attn_problem.sink_mode). */
+/* Whether results for different keys add up to the result for all. They do not if a decay begins again, if earlier keys
+   correct a value, or if later keys change weights. Calls can leave out the constant of a denominator
+   (attn_problem.sink_mode). */
 static bool adds_up(const struct spec *spec)
 {
-    return !spec->decay && !spec->rate;
+    return !spec->decay && !spec->rate && !spec_has_running(spec);
 }
 
 /* Whether results of parts of the keys merge, given the sums of a decay's logarithm over the tokens between the parts
    and the queries. */
 static bool results_merge(const struct spec *spec)
 {
-    return !spec->rate &&
+    return !spec->rate && !spec_has_running(spec) &&
            (!spec->decay || (spec->emit & EMIT_STATISTICS && !(spec->emit & EMIT_DECODE) && !spec_may_be_linear(spec)));
 }
 
@@ -55,7 +56,7 @@ static int64_t saved_power_of(const struct unit *p)
 static struct distances distances_of_unit(const struct unit *p, const struct graph *g, int64_t open_keys)
 {
     struct distances of = distances_of(g, open_keys, weight_is_of_rotations(p->spec));
-    if (!results_merge(p->spec) || (p->spec->graph && has_prefix_sums(g))) of.period = 0;
+    if (!results_merge(p->spec) || graph_find_scan(g) >= 0 || (p->spec->graph && has_prefix_sums(g))) of.period = 0;
     return of;
 }
 

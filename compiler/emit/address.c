@@ -66,7 +66,7 @@ int64_t emit_row_of_sums(const struct module *m, const struct array *a)
 
 bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
 {
-    return a->sums && axes_have(x->m, a->rank, a->axes, SIZE_N_Q);
+    return a->sums && (axes_have(x->m, a->rank, a->axes, SIZE_N_Q) || name_is_sum_in_order(a->name));
 }
 
 const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index)
@@ -99,7 +99,8 @@ static struct step stride_along(struct emitter *x, const struct ref *r, int axis
         if (emit_strided(x, a) && !(last && x->contiguous)) return (struct step){1, emit_stride_of_caller(x, a, k)};
         if (last && !(rows && emit_strided_rows(x, a))) return (struct step){1, NULL};
         enum size_source source = x->m->axis[a->axes[k]].source;
-        if (emit_sums_of_queries(x, a) && source == SIZE_N_Q) return (struct step){emit_row_of_sums(x->m, a), NULL};
+        if (emit_sums_of_queries(x, a) && axis_is_sequence(&x->m->axis[a->axes[k]]))
+            return (struct step){emit_row_of_sums(x->m, a), NULL};
         if (emit_has_row_strides(x, a) || rows || emit_strided_rows(x, a)) {
             const bool members = emit_has_members(x, a), row = axis_is_sequence(&x->m->axis[a->axes[k]]);
             const char *const name = emit_local(x, a->name);

@@ -107,6 +107,12 @@ bool emit_in_order(const struct loops *l)
     return heads.loops && heads.loop[heads.loops - 1]->ordered;
 }
 
+bool emit_in_order_for_keys(const struct loops *l)
+{
+    const struct chain heads = chain_of(l->body);
+    return emit_in_order(l) && l->module->axis[heads.loop[heads.loops - 1]->axis].source == SIZE_N_Q;
+}
+
 /* The knob `together` selects the heads that all threads compute together (struct program of a kernel). */
 const char *knob_together(const struct knob_case *x, struct tune_knob *knob)
 {

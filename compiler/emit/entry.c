@@ -104,6 +104,7 @@ static void gradients(const struct emitted_file *e, const struct table_arrays *a
     number(out, "saved", p->saved);
     number(out, "row_sums", row_sums);
     number(out, "row_of_sums", row);
+    number(out, "sums_of_keys", row && emit_in_order_for_keys(emit_ordered_part(e)->loops));
     list(out, "sums_wanted", sums_wanted(e, all, arena));
     for (int k = 0; k < arrays->count && !p->spec->values_are_keys; k++) {
         const struct kernel_array *const a = &arrays->array[k];

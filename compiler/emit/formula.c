@@ -146,6 +146,15 @@ static void sum_formula(const struct graph *g, const struct value *v, struct tex
     formula(g, NULL, v->where, BINDS_CHOICE, out);
 }
 
+/* Prints the formula of a SCAN, such as "sum over later j of x4". */
+static void scan_formula(const struct graph *g, const struct value *v, struct text *out)
+{
+    text_add(out, "sum over %s %s of ", v->backward ? "later" : "earlier", g->module->axis[v->axes[v->rank - 1]].name);
+    reference(g, &v->operand[0], out);
+    if (v->where) text_add(out, " if ");
+    if (v->where) formula(g, NULL, v->where, BINDS_CHOICE, out);
+}
+
 /* Prints the equations of a SOLVE, such as "u with u[t] = r * (v - sum over j < t of w * u[j])". */
 static void solve_formula(const struct graph *g, const struct value *v, struct text *out)
 {
@@ -170,6 +179,7 @@ void formula_value(const struct graph *g, const struct value *v, struct text *ou
     case GRAPH_MAP: formula(g, v, v->expr, BINDS_CHOICE, out); break;
     case GRAPH_REDUCE:
     case GRAPH_CONTRACT: sum_formula(g, v, out); break;
+    case GRAPH_SCAN: scan_formula(g, v, out); break;
     case GRAPH_SOLVE: solve_formula(g, v, out); break;
     default: break;
     }

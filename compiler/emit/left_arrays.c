@@ -61,8 +61,9 @@ int emit_left_arrays(const struct emitted_file *e, bool linear, struct arena *ar
         const struct graph *const g = graph_of_part(e, linear, part);
         for (int v = 0; g && v < g->values; v++) {
             const struct value *value = &g->value[v];
-            const bool of_queries = value->sums && axes_have(g->module, value->rank, value->axes, SIZE_N_Q);
-            bool before = value->op != GRAPH_INPUT || of_queries || !is_left(e, linear, value->name);
+            const bool in_order = value->sums && (axes_have(g->module, value->rank, value->axes, SIZE_N_Q) ||
+                                                  name_is_sum_in_order(value->name));
+            bool before = value->op != GRAPH_INPUT || in_order || !is_left(e, linear, value->name);
             for (int n = 0; n < count && !before; n++) before = strcmp(left[n].name, value->name) == 0;
             if (!before)
                 left[count++] = (struct left_array){value->name, emit_identifier(arena, e->p->arrays, value->name), g,

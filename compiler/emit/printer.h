@@ -74,6 +74,7 @@ struct emitter {
     bool task_axis[MAX_AXES]; /* axes with a fixed index in a task, such as b; pointers to arrays include that index */
     int64_t stride[MAX_AXES]; /* distance between neighbouring indices in the current range; 0 means 1 */
     bool block[MAX_AXES];     /* axes whose current range is a block, which inner loops divide into tiles */
+    uint32_t backward;        /* axes whose ranges are visited from the last to the first, as bits */
     bool from_last[MAX_AXES]; /* axes whose tiles are tasks, the last tile first */
     /* true if the code that is printed now runs only if the last axis of its array is contiguous */
     bool contiguous;
@@ -125,6 +126,7 @@ int64_t emit_units_of(const struct loops *l, bool backward);
 bool emit_tasks_of_keys(const struct loops *l);
 /* Returns whether tasks of a head add to shared sums in order. */
 bool emit_in_order(const struct loops *l);
+bool emit_in_order_for_keys(const struct loops *l); /* whether the tiles are of queries, and the sums of keys */
 /* Returns the distance between the positions of a tile's neighbouring queries. */
 int64_t emit_tasks_apart(const struct loops *l);
 /* emit_is_wanted returns whether the array is an optional output. emit_condition returns a C condition that the
@@ -161,6 +163,7 @@ void emit_solve(struct emitter *x, const struct stmt *s);
 /* Print a SELECT or LIST statement. (select.c) */
 void emit_select(struct emitter *x, const struct stmt *s);
 void emit_list_of_keys(struct emitter *x, const struct stmt *s);
+void emit_scan(struct emitter *x, const struct stmt *s);
 /* Opens the loops over tiles of a FOR statement, and returns the number of loops. (ranges.c) */
 int emit_tile_loops(struct emitter *x, const struct stmt *s);
 void emit_map(struct emitter *x, const struct stmt *s);

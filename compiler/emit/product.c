@@ -325,7 +325,10 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
 static const char *position_of(struct emitter *x, const struct stmt *s)
 {
     const struct array *a = &x->l->array[s->assign[0].to.of];
-    const char *end = arena_printf(x->m->arena, "%s1", x->m->axis[s->axes[0]].name);
+    const char *const axis = x->m->axis[s->axes[0]].name,
+                      *end = x->backward >> s->axes[0] & 1
+                                 ? arena_printf(x->m->arena, "%s - %s0", emit_size(x->m, s->axes[0]), axis)
+                                 : arena_printf(x->m->arena, "%s1", axis);
     for (int k = 0; k < a->rank; k++)
         if (x->m->axis[a->axes[k]].source == SIZE_MEMBERS && !x->task_axis[a->axes[k]])
             end = arena_printf(x->m->arena, "%s * %s + %s", x->m->axis[a->axes[k]].name, emit_size(x->m, s->axes[0]),

@@ -156,7 +156,11 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
             emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
-    open_loop(x, opened, arena_printf(x->m->arena, "for (int64_t piece = 0; piece < %ss; piece++) {", name));
+    open_loop(x, opened,
+              arena_printf(x->m->arena,
+                           s->backward ? "for (int64_t piece = %ss - 1; piece >= 0; piece--) {"
+                                       : "for (int64_t piece = 0; piece < %ss; piece++) {",
+                           name));
 }
 
 /* Opens a loop over tiles of the indices in a list. */
@@ -342,6 +346,16 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
             residue_loops(x, s, from, &opened);
         else
             run_loops(x, s, from, &opened);
+    } else if (s->backward) {
+        open_loop(x, &opened, "{");
+        emit_line(x, "const int64_t %s_from = %s, %s_end = %s;", a, from, a, end);
+        open_loop(x, &opened,
+                  arena_printf(arena,
+                               "for (int64_t %s0 = %s_from + (%s_end - %s_from + %lld) / %lld * %lld - %lld; "
+                               "%s0 >= %s_from; %s0 -= %lld) { /* from the last key to the first */",
+                               a, a, a, a, (long long)s->step - 1, (long long)s->step, (long long)s->step,
+                               (long long)s->step, a, a, a, (long long)s->step));
+        emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     } else if (run_of(x, s->when, s->axis))
         open_runs(x, s, run_of(x, s->when, s->axis), from, end, &opened);
     else {

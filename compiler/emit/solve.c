@@ -1,4 +1,4 @@
-/* Prints SOLVE statements as calls of a function (runtime/kernel/solve.h). */
+/* Prints SCAN statements, and SOLVE statements as calls of a function (runtime/kernel/solve.h). */
 #include "emit.h"
 #include "printer.h"
 
@@ -47,4 +47,26 @@ void emit_solve(struct emitter *x, const struct stmt *s)
         {"u_row", size, next_of(x, s, u_row)},
     };
     emit_product_call(x, "solve", argument, (int)(sizeof argument / sizeof *argument));
+}
+
+void emit_scan(struct emitter *x, const struct stmt *s)
+{
+    const char *const t = x->m->axis[s->axes[0]].name, *const lane = x->m->axis[s->axes[1]].name,
+                      *const first = emit_first(x, s->axes[0]), *const end = emit_end(x, s->axes[0]),
+                      *const tile = emit_address(x, &s->operand[0]), *const carried = emit_address(x, &s->operand[1]);
+    emit_line(x, "/* %s[%s] = the sum of %s over %s %s */", emit_array(x, &s->operand[0]), t,
+              emit_array(x, &s->operand[0]), s->backward ? "later" : "earlier", t);
+    emit_line(x, "for (int64_t %s = %s; %s < %s; %s += %d) {", lane, emit_first(x, s->axes[1]), lane,
+              emit_end(x, s->axes[1]), lane, x->lanes);
+    emit_line(x, "    vec_%s sum = load_%s(%s);", x->suffix, x->suffix, carried);
+    if (s->backward)
+        emit_line(x, "    for (int64_t %s = %s - 1; %s >= %s; %s--) {", t, end, t, first, t);
+    else
+        emit_line(x, "    for (int64_t %s = %s; %s < %s; %s++) {", t, first, t, end, t);
+    emit_line(x, "        const vec_%s term = load_%s(%s);", x->suffix, x->suffix, tile);
+    emit_line(x, "        store_%s(%s, sum);", x->suffix, tile);
+    emit_line(x, "        sum += term;");
+    emit_line(x, "    }");
+    emit_line(x, "    store_%s(%s, sum);", x->suffix, carried);
+    emit_line(x, "}");
 }

@@ -34,6 +34,7 @@ static void emit_leaf(struct emitter *x, const struct stmt *s)
     if (s->op == LOOPS_MAP) emit_map(x, s);
     if (s->op == LOOPS_DOT) emit_dot(x, s);
     if (s->op == LOOPS_COPY) emit_copy(x, s);
+    if (s->op == LOOPS_SCAN) emit_scan(x, s);
     if (s->op == LOOPS_SOLVE) emit_solve(x, s);
     if (s->op == LOOPS_SELECT) emit_select(x, s);
     if (s->op == LOOPS_LIST) emit_list_of_keys(x, s);
@@ -143,6 +144,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             }
             const bool in_block = x->block[s->axis];
             x->block[s->axis] = s->block;
+            if (s->backward) x->backward |= AXIS(s->axis);
             emit_body(x, s, part);
             x->ids = known;
             x->hoisted = hoisted; /* a later loop cannot use what this one declares */
@@ -150,6 +152,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
             x->drawns = drawns;
             x->in_window = in_window;
             x->block[s->axis] = in_block;
+            if (s->backward) x->backward &= ~AXIS(s->axis);
             x->stride[s->axis] = 1;
             if (x->gathers == s) x->gathers = NULL;
             for (; opened > 0; opened--) close_block(x);
@@ -172,6 +175,7 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         case LOOPS_MAP:
         case LOOPS_DOT:
         case LOOPS_COPY:
+        case LOOPS_SCAN:
         case LOOPS_SOLVE:
         case LOOPS_SELECT:
         case LOOPS_LIST:

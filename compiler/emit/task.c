@@ -82,6 +82,12 @@ static const char *first_element(const struct emitter *x, const struct array *a,
                         emit_stored(a->dtype), name);
 }
 
+/* Returns the member of struct attn_problem with the number of rows of the sums of a head. */
+static const char *rows_of_sums(const struct emitter *x, const struct array *a)
+{
+    return axes_have(x->m, a->rank, a->axes, SIZE_N_Q) ? "n_q" : "n_k";
+}
+
 /* Returns C for the address of an array that has numbers per token, at the task's batch index and head. */
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
@@ -97,7 +103,7 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
                                 : arena_printf(arena, "%s * members", index),
                *made = "", *const first = first_element(x, a, name);
     if (emit_sums_of_queries(x, a))
-        return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.n_q * %lld", first, head,
+        return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.%s * %lld", first, head, rows_of_sums(x, a),
                             (long long)emit_row_of_sums(x->m, a));
     if (rows && b && g) return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.n_q", first, head);
     if (rows) {
@@ -235,10 +241,10 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         declare(body, arena_printf(arena, "%s_batch", c),
                 contiguous ? "call->p.heads * call->p.n_q" : arena_printf(arena, "%s.batch", strides), out);
         declare(body, arena_printf(arena, "%s_head", c),
-                emit_sums_of_queries(x, array)
-                    ? arena_printf(arena, "call->p.n_q * %lld", (long long)emit_row_of_sums(x->m, array))
-                : contiguous ? "call->p.n_q"
-                             : arena_printf(arena, "%s.head", strides),
+                emit_sums_of_queries(x, array) ? arena_printf(arena, "call->p.%s * %lld", rows_of_sums(x, array),
+                                                              (long long)emit_row_of_sums(x->m, array))
+                : contiguous                   ? "call->p.n_q"
+                                               : arena_printf(arena, "%s.head", strides),
                 out);
     }
 }

@@ -577,8 +577,7 @@ static const char *of_pair(const struct lowering *x, const struct expr *e)
     const char *found = expr_uses(e, expr_operand(x->m, 0)) ? "s" : NULL;
     for (int k = 0; k < x->r->elements; k++) {
         const struct user_array *const a = x->r->element[k].array;
-        if ((a->type == ARRAY_SCORE || a->type == ARRAY_SUM) && expr_uses(e, expr_operand(x->m, k + 1)))
-            found = a->name;
+        if (a->type >= ARRAY_SCORE && expr_uses(e, expr_operand(x->m, k + 1))) found = a->name;
     }
     return found;
 }
@@ -614,11 +613,16 @@ static struct typed lower_subscripts(const struct lowering *x, CXCursor cursor)
             return nothing;
         }
         const char *const pair = of_pair(x, t.e);
-        if (pair) {
+        if (pair && (x->r->place != EXPRESSION_PAIR || !array_is_stored_real(e.array) ||
+                     e.array->axis[k].extent != EXTENT_NUMBER)) {
             expression_error(x->r, begin_of(x, at),
                              "subscript %d of '%s' depends on %s, but elements are found from "
                              "positions and arrays alone",
                              k + 1, e.array->name, pair);
+            if (x->r->place == EXPRESSION_PAIR)
+                expression_note(x->r, begin_of(x, at),
+                                "a weight or logit may find elements of real numbers along an "
+                                "axis whose size is a number");
             return nothing;
         }
         e.sub[k] = t.e->type == TYPE_BOOL ? expr_select(x->m, t.e, expr_int(x->m, 1), expr_int(x->m, 0)) : t.e;

@@ -9,8 +9,18 @@ enum array_extent { EXTENT_NUMBER, EXTENT_B, EXTENT_H, EXTENT_G, EXTENT_NQ, EXTE
 struct user_array {
     const char *name;
     struct position at;
-    /* A SCORE is a number for each pair, and a SUM one for each element of the output. They have no axes. */
-    enum array_type { ARRAY_REAL, ARRAY_INT, ARRAY_BOOL, ARRAY_F16, ARRAY_BF16, ARRAY_SCORE, ARRAY_SUM } type;
+    /* A SCORE and a RUNNING sum are a number for each pair, and a SUM one for each element of the output. They have no
+       axes. */
+    enum array_type {
+        ARRAY_REAL,
+        ARRAY_INT,
+        ARRAY_BOOL,
+        ARRAY_F16,
+        ARRAY_BF16,
+        ARRAY_SCORE,
+        ARRAY_SUM,
+        ARRAY_RUNNING
+    } type;
     const struct user_array *query, *key; /* for a SCORE: the arrays of its rows, or NULL for q and k */
     const struct expression *sum;         /* for a SCORE: what it sums over the heads of its rows, or NULL */
     bool learned;
@@ -22,13 +32,14 @@ struct user_array {
         int64_t number;
     } axis[MAX_RANK];
 };
-/* `named` scores and sums follow the `count` arrays. */
+/* `named` scores, sums and running sums follow the `count` arrays. */
 struct user_arrays {
     int count, named;
     struct user_array *array;
 };
 const char *array_extent_name(enum array_extent extent); /* The result is "Nk", for example, or "" for EXTENT_NUMBER. */
 bool array_is_real(const struct user_array *a);          /* true for real numbers in any type */
+bool array_is_stored_real(const struct user_array *a);   /* the same, but for scores and sums, which no caller gives */
 /* Returns the type of real elements in memory. F32 means the type in which the kernel computes. */
 enum dtype array_stored(const struct user_array *a);
 

@@ -125,6 +125,11 @@ bool array_is_real(const struct user_array *a)
     return a->type != ARRAY_INT && a->type != ARRAY_BOOL;
 }
 
+bool array_is_stored_real(const struct user_array *a)
+{
+    return array_is_real(a) && a->type < ARRAY_SCORE;
+}
+
 enum dtype array_stored(const struct user_array *a)
 {
     return a->type == ARRAY_BF16 ? DTYPE_BF16 : a->type == ARRAY_F16 ? DTYPE_F16 : DTYPE_F32;

@@ -109,9 +109,10 @@ static bool is_function(const char *word)
 /* Returns the places of expressions that may name a score or a sum. */
 static unsigned places_of(enum array_type type)
 {
-    return type == ARRAY_SCORE ? EXPRESSION_PAIR | EXPRESSION_MASK | EXPRESSION_TERM
-           : type == ARRAY_SUM ? EXPRESSION_OUTPUT
-                               : ~0U;
+    return type == ARRAY_SCORE     ? EXPRESSION_PAIR | EXPRESSION_MASK | EXPRESSION_TERM
+           : type == ARRAY_RUNNING ? EXPRESSION_PAIR
+           : type == ARRAY_SUM     ? EXPRESSION_OUTPUT
+                                   : ~0U;
 }
 
 const struct user_array *expression_array(const struct expression_reader *r, const char *name)
@@ -201,13 +202,16 @@ static void check_name(struct expression_reader *r, size_t at, size_t length, bo
     const struct user_array *array = expression_array(r, word);
     const enum expression_name known = expression_find_name(word);
     const bool name = array || (known != EXPRESSION_NAMES && expression_name_allowed(known, r->place));
-    if (!called && array && (array->type == ARRAY_SCORE || array->type == ARRAY_SUM)) {
-        const bool score = array->type == ARRAY_SCORE;
+    if (!called && array && array->type >= ARRAY_SCORE) {
         if (!((unsigned)r->place & places_of(array->type)))
             expression_error(r, at,
-                             score ? "'%s' is a score, a number for each pair; only weights, logits, factors and masks "
-                                     "read it"
-                                   : "'%s' is a sum, which only 'output' reads",
+                             array->type == ARRAY_SCORE
+                                 ? "'%s' is a score, a number for each pair; only weights, logits, factors and masks "
+                                   "read it"
+                             : array->type == ARRAY_RUNNING
+                                 ? "'%s' is a running sum, a number for each pair; only weights, logits and factors "
+                                   "read it"
+                                 : "'%s' is a sum, which only 'output' reads",
                              word);
         if (r->place == EXPRESSION_MASK && !r->uses[NAME_s]) {
             r->uses[NAME_s] = true;

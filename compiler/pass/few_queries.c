@@ -123,6 +123,7 @@ void pass_few_queries(struct compilation *c)
     c->reason = roles_of(g, 0, &roles);
     x->query = roles.lane;
     x->member = axes_first(axes_with_size(m, SIZE_MEMBERS));
+    if (!c->reason && graph_find_scan(g) >= 0) c->reason = "a running sum goes along the keys";
     if (!c->reason && (!in_one_group(g) || x->query < 0 || x->member < 0 || roles.stream < 0 || roles.outer))
         c->reason = "it does not sum over keys";
     for (int v = 0; v < g->values && !c->reason; v++) c->reason = reason_against(x, g, &g->value[v], roles.stream);

@@ -233,7 +233,8 @@ static bool find_place(struct loops *l, struct place *out)
     const struct axis *const axis = l->module->axis;
     struct stmts w = {.place = &l->body};
     for (struct stmt *s; (s = stmts_next(&w));) {
-        if (s->op != LOOPS_FOR || !axis_is_sequence(&axis[s->axis]) || !s->where || s->period) continue;
+        if (s->op != LOOPS_FOR || !axis_is_sequence(&axis[s->axis]) || !s->where || s->period || s->backward)
+            continue; /* residues would come out of order */
         *out = (struct place){NULL, w.at};
         for (int k = 0; k < w.loops; k++)
             if (axis_is_sequence(&axis[w.loop[k]->axis])) out->queries = w.loop[k];

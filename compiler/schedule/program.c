@@ -1,6 +1,8 @@
 /* Answers questions about a program, by the rows of program.def. */
 #include "schedule.h"
 
+#include <string.h>
+
 enum {
 #define FACT(name, text) FACT_##name,
 #include "program.def"
@@ -47,4 +49,9 @@ bool program_is_differentiated(const struct program *p)
 bool program_takes_outer_sums(const struct compilation *c)
 {
     return program_is_backward(&c->program) && (c->spec->emit & EMIT_BACKWARD) && (c->spec->emit & EMIT_DECODE);
+}
+
+bool name_is_sum_in_order(const char *name)
+{
+    return strncmp(name, SUM_IN_ORDER, strlen(SUM_IN_ORDER)) == 0;
 }

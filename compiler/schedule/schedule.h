@@ -47,6 +47,9 @@ struct program {
 /* The name of the array r = values - (the sum over earlier keys). The SOLVE of forward computes rate * r. Gradients
    read r. Forward saves it (pass/differentiate/differentiate.c), or a part of backward computes it. */
 #define SAVED_SOLUTION "saved_solution"
+/* The beginning of the names of sums to which tiles add in order (pass/differentiate/sweep.c). */
+#define SUM_IN_ORDER "sum_"
+bool name_is_sum_in_order(const char *name);
 
 /* ---- questions about a program (program.c) ---- */
 

@@ -65,10 +65,10 @@ static void check_gradients(struct spec_reader *r, const struct yaml *node)
         }
 }
 
-/* Returns the map `key:` of the spec, whose keys are names, or NULL. */
-static struct yaml *read_named(struct spec_reader *r, const char *key, const char *example, int most)
+/* Returns the map `key:` in `map`, whose keys are names, or NULL. */
+static struct yaml *read_named(struct spec_reader *r, struct yaml *map, const char *key, const char *example, int most)
 {
-    struct yaml *const node = yaml_get(r->root, key);
+    struct yaml *const node = yaml_get(map, key);
     if (!node || node->wrong) return NULL;
     if (node->kind != YAML_MAP) {
         spec_error(r, node, "'%s': expected a map of %s, %s, found %s", key, key, example, spec_found(r, node));
@@ -119,12 +119,13 @@ static void check_name_of_head(struct spec_reader *r, const struct yaml *arrays,
             spec_error(r, arrays->key[k], "'arrays': 'x' is the head of a score's rows in 'sum'; choose another name");
 }
 
-/* Reads the names of scores or sums. Expressions name them like arrays. */
-static struct yaml *read_values(struct spec_reader *r, const char *key, const char *example, int most,
+/* Reads the names of scores, sums or running sums. Expressions name them like arrays. Several sums may have running
+   sums of one name. */
+static struct yaml *read_values(struct spec_reader *r, struct yaml *map, const char *key, const char *example, int most,
                                 enum array_type type)
 {
     struct user_arrays *const all = &r->spec->arrays;
-    struct yaml *const node = read_named(r, key, example, most);
+    struct yaml *const node = read_named(r, map, key, example, most);
     for (int k = 0; node && k < node->count; k++) {
         struct yaml *const name = node->key[k];
         const char *wrong = !is_name(name->text)
@@ -135,10 +136,16 @@ static struct yaml *read_values(struct spec_reader *r, const char *key, const ch
                                 ? arena_printf(r->arena, "expressions use '%s' for something else; choose another name",
                                                name->text)
                                 : NULL;
-        for (int n = 0; n < all->count + all->named && !wrong; n++)
-            if (strcmp(all->array[n].name, name->text) == 0)
+        bool known = false;
+        for (int n = 0; n < all->count + all->named && !wrong && !known; n++)
+            if (strcmp(all->array[n].name, name->text) != 0)
+                continue;
+            else if (type == ARRAY_RUNNING && all->array[n].type == type)
+                known = true;
+            else
                 wrong = arena_printf(r->arena, "'%s' has two meanings; choose another name", name->text);
         if (wrong) spec_error(r, name, "'%s': %s", key, wrong);
+        if (known) continue;
         struct user_array *const a = &all->array[all->count + all->named++];
         *a = (struct user_array){.name = name->text, .at = name->at, .type = type};
     }
@@ -147,9 +154,9 @@ static struct yaml *read_values(struct spec_reader *r, const char *key, const ch
 
 void spec_read_arrays(struct spec_reader *r)
 {
-    struct yaml *const node = read_named(r, "arrays", "NAME: {shape: …}", MAX_DECLARED);
+    struct yaml *const node = read_named(r, r->root, "arrays", "NAME: {shape: …}", MAX_DECLARED);
     struct user_arrays *const all = &r->spec->arrays;
-    all->array = arena_alloc(r->arena, (MAX_DECLARED + MAX_EXPANDED + MAX_SCORES + MAX_SUMS) * sizeof *all->array);
+    all->array = arena_alloc(r->arena, (MAX_DECLARED + MAX_EXPANDED + MAX_NAMED) * sizeof *all->array);
     for (int k = 0; node && k < node->count; k++) {
         struct user_array *const a = &all->array[all->count++];
         *a = (struct user_array){0};
@@ -169,7 +176,7 @@ void spec_read_arrays(struct spec_reader *r)
     }
     spec_declare_arrays(r);
     if (node) check_gradients(r, node);
-    struct yaml *const scores = read_values(r, "scores", "NAME: {query: …, key: …}", MAX_SCORES, ARRAY_SCORE);
+    struct yaml *const scores = read_values(r, r->root, "scores", "NAME: {query: …, key: …}", MAX_SCORES, ARRAY_SCORE);
     for (int k = 0; scores && k < scores->count; k++) {
         struct user_array *const a = &all->array[all->count + k];
         if (scores->item[k]->kind == YAML_MAP)
@@ -180,7 +187,11 @@ void spec_read_arrays(struct spec_reader *r)
         check_rows(r, scores->item[k], a);
         check_name_of_head(r, node, scores->item[k]);
     }
-    read_values(r, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM);
+    struct yaml *const sums = read_values(r, r->root, "sums", "NAME: {similarity: …}", MAX_SUMS, ARRAY_SUM);
+    read_values(r, r->root, "running", "NAME: {sum: …}", MAX_RUNNING, ARRAY_RUNNING);
+    for (int k = 0; sums && k < sums->count; k++)
+        if (sums->item[k]->kind == YAML_MAP)
+            read_values(r, sums->item[k], "running", "NAME: {sum: …}", MAX_RUNNING, ARRAY_RUNNING);
 }
 
 void spec_check_array_names(struct spec_reader *r)

@@ -269,6 +269,20 @@ static void check_project(struct spec_reader *r)
     }
 }
 
+/* Reports running sums in a spec with keys that exclude them. */
+static void check_running(struct spec_reader *r, const struct spec *sum)
+{
+    struct yaml *const own = yaml_get(yaml_get(yaml_get(r->root, "sums"), sum->name), "running"),
+                       *const node = own ? own : yaml_get(r->root, "running"),
+                       *const project = yaml_get(r->root, "project"), *const delta = yaml_get(r->root, "delta");
+    if (!sum->runnings) return;
+    if (project) clash(r, node, "'project' removes positions, so it cannot be combined with 'running'", "project");
+    if (delta && !delta->wrong && delta->kind != YAML_NULL)
+        clash(r, node, "'running' with 'delta' is not compiled yet", "delta");
+    if (sum->algorithm == ALGORITHM_LINEAR)
+        clash(r, node, "there is no linear form: a running sum depends on each pair of a query and a key", "algorithm");
+}
+
 static void check_dropout(struct spec_reader *r)
 {
     struct yaml *dropout = yaml_get(r->root, "dropout"), *seed = yaml_get(r->root, "seed"),
@@ -359,6 +373,7 @@ void spec_check(struct spec_reader *r, const char *file)
         check_similarity(r, yaml_get(sums->item[k], "similarity"));
     check_project(r);
     check_dropout(r);
+    for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) check_running(r, spec->sums ? spec->sum[k] : spec);
     check_delta(r);
     check_jvp(r);
     if (!spec->description) spec->description = "";

@@ -103,6 +103,7 @@ void spec_expressions(const struct spec *spec, void (*visit)(void *user, const s
     for (int k = 0; k < (spec->sums ? spec->sums : 1); k++) {
         const struct spec *const sum = spec->sums ? spec->sum[k] : spec;
         for (int n = 0; n < sum->similarity.steps; n++) visit(user, sum->similarity.step[n]);
+        for (int n = 0; n < sum->runnings; n++) visit(user, sum->running[n].sum);
         if (sum->factor) visit(user, sum->factor);
         mask_expressions(sum->mask, visit, user);
         if (sum->sink) visit(user, sum->sink);
@@ -110,6 +111,13 @@ void spec_expressions(const struct spec *spec, void (*visit)(void *user, const s
     const struct expression *const others[] = {spec->output, spec->pairs, spec->decay, spec->rate};
     for (int k = 0; k < 4; k++)
         if (others[k]) visit(user, others[k]);
+}
+
+bool spec_has_running(const struct spec *spec)
+{
+    bool has = spec->runnings > 0;
+    for (int k = 0; k < spec->sums; k++) has |= spec_has_running(spec->sum[k]);
+    return has;
 }
 
 bool spec_has_logarithms(const struct spec *spec)

@@ -618,6 +618,27 @@ static void read_schedule(struct spec_reader *r, const struct key_row *row, stru
     }
 }
 
+/* Reads `running:` of the spec or of a sum into `into`. spec_read_arrays has read the names. */
+static void read_running(struct spec_reader *r, struct yaml *node, struct spec *into)
+{
+    const struct user_arrays *const all = &r->spec->arrays;
+    if (node->kind != YAML_MAP || node->wrong) return; /* it is reported */
+    struct running_sum *const running = arena_alloc(r->arena, ((size_t)node->count + 1) * sizeof *running);
+    into->running = running;
+    into->runnings = node->count;
+    for (int k = 0; k < node->count; k++) {
+        struct yaml *const own = node->item[k];
+        int n = all->count;
+        while (n < all->count + all->named && strcmp(all->array[n].name, node->key[k]->text) != 0) n++;
+        running[k] = (struct running_sum){.name = &all->array[n]};
+        if (own->kind == YAML_MAP)
+            spec_read_map(r, own, node->key[k], GROUP_RUNNING, &running[k]);
+        else
+            spec_error(r, own, "'%.60s': expected a map such as {sum: \"s\"}, found %s", node->key[k]->text,
+                       spec_found(r, own));
+    }
+}
+
 /* ---- one value ---- */
 
 /* Stores a value if it fits the row, else reports what the row asks for. */
@@ -691,7 +712,9 @@ static void read_value(struct spec_reader *r, const struct key_row *row, struct 
     case ROW_TOKENS: read_tokens(r, row, node, into); break;
     case ROW_EMIT: read_emit(r, row, node); break;
     case ROW_SCHEDULE: read_schedule(r, row, node); break;
-    case ROW_NAMED: break; /* Arrays and scores are read before all other keys, sums after them. */
+    case ROW_NAMED: /* Arrays and scores are read before all other keys, sums after them. */
+        if (row->of == GROUP_RUNNING) read_running(r, node, into);
+        break;
     case ROW_EXTENTS: read_extents(r, row, node, into); break;
     case ROW_ROWS: read_rows(r, row, node, into); break;
     case ROW_ROW: {

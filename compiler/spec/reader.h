@@ -61,8 +61,8 @@ void spec_declare_arrays(struct spec_reader *r);
 /* Reads a map of a group. The rows of the group say where in `into` values are stored. Errors about missing keys
    name `owner`. (read.c) */
 void spec_read_map(struct spec_reader *r, struct yaml *map, struct yaml *owner, enum group group, void *into);
-/* Reads `arrays:`, `scores:` and the names of `sums:` into r->spec->arrays. This happens before spec_read_tree reads
-   expressions. (arrays.c) */
+/* Reads `arrays:`, `scores:` and the names of `sums:` and `running:` into r->spec->arrays. This happens before
+   spec_read_tree reads expressions. (arrays.c) */
 void spec_read_arrays(struct spec_reader *r);
 /* Reports arrays of `arrays:` that are named like another array of this kernel. The spec has been read. */
 void spec_check_array_names(struct spec_reader *r);

@@ -150,7 +150,15 @@ struct schedule {
     int knobs;
     const struct schedule *backward; /* the knobs of the gradients, or NULL */
 };
-enum { MAX_SCHEDULES = 8, MAX_DECLARED = 16, MAX_SCORES = 8, MAX_SUMS = 8 };
+enum { MAX_SCHEDULES = 8, MAX_DECLARED = 16, MAX_SCORES = 8, MAX_SUMS = 8, MAX_RUNNING = 4 };
+/* The maximum number of names of scores, sums and running sums. */
+enum { MAX_NAMED = MAX_SCORES + MAX_SUMS + MAX_RUNNING * (MAX_SUMS + 1) };
+/* A sum along the keys of a row. `name` is declared in spec->arrays. */
+struct running_sum {
+    const struct user_array *name;
+    const struct expression *sum;
+    bool own; /* whether the key itself is added */
+};
 /* A spec computes one weighted sum of values, or `sums` of them, from which `output` computes the result. Each sum is
    a copy of the spec with the sum's name and its own keys. */
 struct spec {
@@ -158,11 +166,13 @@ struct spec {
     int sums;
     const struct spec **sum;
     const struct expression *output, *factor; /* or NULL; `factor` multiplies weights, but not the denominator */
-    const struct expression *pairs;           /* the output `weights`, or NULL for what values are multiplied by */
-    bool counts;                              /* the values of a sum are 1, so that it has a number for each row */
-    const struct user_array *values;          /* the array with the values of a sum, or NULL for v */
-    const char *graph;       /* the text of a graph that replaces what the rest says of the result, or NULL */
-    struct position name_at; /* The position is zero if the name comes from the file's name or from --set. */
+    int runnings;                             /* the running sums of a sum, which later ones and weights read */
+    const struct running_sum *running;
+    const struct expression *pairs;  /* the output `weights`, or NULL for what values are multiplied by */
+    bool counts;                     /* the values of a sum are 1, so that it has a number for each row */
+    const struct user_array *values; /* the array with the values of a sum, or NULL for v */
+    const char *graph;               /* the text of a graph that replaces what the rest says of the result, or NULL */
+    struct position name_at;         /* The position is zero if the name comes from the file's name or from --set. */
     const struct prepare *prepare;
     int prepares;
     struct similarity similarity;
@@ -274,6 +284,8 @@ int64_t mask_end_of_keys(const struct mask *mask);
 bool spec_sums_earlier_keys(const struct spec *spec);
 /* Whether weights of any sum may have finite features, so that there may be a linear form. (questions.c) */
 bool spec_may_be_linear(const struct spec *spec);
+/* Whether any sum has running sums. (questions.c) */
+bool spec_has_running(const struct spec *spec);
 /* Whether a denominator has a constant or a sink. (questions.c) */
 bool spec_has_constant(const struct spec *spec);
 

@@ -185,15 +185,51 @@ const struct expr *build_element(struct builder *x, struct operands *operands, c
         return build_real(x, 0);
     }
     const struct user_arrays *const all = &x->spec->arrays;
-    const int named = a->type == ARRAY_SCORE || a->type == ARRAY_SUM ? x->named[a - all->array - all->count] : 0;
-    if (named < 0) {
-        diagnostics_error(x->diagnostics, x->at, "the 'sum' of a score reads scores before it, but '%s' is not",
+    if (a->type >= ARRAY_SCORE) {
+        const int v = x->named[a - all->array - all->count];
+        if (v >= 0) return build_read(x, operands, graph_ref(x->g, v, NULL));
+        diagnostics_error(x->diagnostics, x->at,
+                          a->type == ARRAY_RUNNING ? "'%s' is a running sum of another sum, or a later one of this sum"
+                                                   : "the 'sum' of a score reads scores before it, but '%s' is not",
                           a->name);
         return build_real(x, 0);
     }
-    if (a->type == ARRAY_SCORE || a->type == ARRAY_SUM) return build_read(x, operands, graph_ref(x->g, named, NULL));
     const struct ref r = reference(x, a, at);
     return array_is_real(a) ? build_read(x, operands, r) : named_element(x, a, &r, EXPR_ID);
+}
+
+const struct expr *build_element_of_pair(struct builder *x, struct operands *operands, const struct user_array *a,
+                                         const struct expr *const *at, const bool *of_pair)
+{
+    int pair[MAX_RANK];
+    const struct expr *fixed[MAX_RANK], *is_there = NULL;
+    const int rank = build_pair(x, pair);
+    int all = rank;
+    struct operands of = {0};
+    for (int k = 0; k < a->rank; k++) fixed[k] = of_pair[k] ? build_integer(x, 0) : at[k];
+    struct ref element = reference(x, a, fixed);
+    const struct value array = x->g->value[element.of];
+    for (int k = 0, n = 0; k < a->rank; k++, n++) {
+        if (a->axis[k].extent == EXTENT_H && array.axes[n] == x->kv) n++;
+        if (!of_pair[k]) continue;
+        /* the name of the axis is that of the array, because several elements may be read */
+        const int axis = build_axis(x, arena_printf(x->m->arena, "%s_at_%d", a->name, k + 1),
+                                    x->m->axis[array.axes[n]].extent);
+        const struct expr *const whole = build_mul(x, clamped(x, at[k], array.axes[n]), build_real(x, 1));
+        const int place = graph_map(x->g, rank, pair, operands->count, operands->ref, whole);
+        value_drop_operands(x->m, &x->g->value[place]);
+        const struct expr *const from = build_sub(x, build_read(x, &of, graph_ref(x->g, place, NULL)),
+                                                  build_mul(x, build_index_of(x, axis), build_real(x, 1))),
+                                 *const here = build_op2(x, EXPR_LT, build_op1(x, EXPR_ABS, from), build_real(x, 0.5));
+        is_there = is_there ? build_op2(x, EXPR_AND, is_there, here) : here;
+        element.sub[n] = build_index_of(x, axis);
+        pair[all++] = axis;
+    }
+    const struct expr *const one = build_choose(x, is_there, build_read(x, &of, element), build_real(x, 0));
+    const int hot = graph_map(x->g, all, pair, of.count, of.ref, one);
+    return build_read(
+        x, operands,
+        graph_ref(x->g, graph_reduce(x->g, FOLD_SUM, 0, rank, pair, graph_ref(x->g, hot, NULL), NULL), NULL));
 }
 
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at)

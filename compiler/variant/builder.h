@@ -28,9 +28,10 @@ struct builder {
     int drawn;            /* the number of `random` masks so far */
     const struct spec *stored; /* the rows of keys that this spec stores prepared are so. NULL: they are as given */
     int q, k;                  /* the prepared queries and keys; a score may read them */
-    /* The values of scores and sums, in the order of spec->arrays, or -1. While a score's `sum` is built, the inner
-       products of heads are its value, and `term` is the axis of these heads (-1: there is one head). */
-    int named[MAX_SCORES + MAX_SUMS], term;
+    /* The values of scores, sums and running sums, in the order of spec->arrays, or -1: those of another sum, and later
+       ones. While a score's `sum` is built, the inner products of heads are its value, and `term` is the axis of these
+       heads (-1: there is one head). */
+    int named[MAX_NAMED], term;
     /* the weights and regions of the sums so far */
     int sums, weight[MAX_SUMS];
     const struct expr *region[MAX_SUMS];
@@ -87,6 +88,10 @@ int build_array(struct builder *x, const struct user_array *a);
    to the axis. (array.c) */
 const struct expr *build_element(struct builder *x, struct operands *operands, const struct user_array *a,
                                  const struct expr *const *at);
+/* Returns the same if the subscripts n with of_pair[n], along constant axes, depend on the pair. The element is a sum
+   over these axes in which all others are 0, so that it has a gradient. (array.c) */
+const struct expr *build_element_of_pair(struct builder *x, struct operands *operands, const struct user_array *a,
+                                         const struct expr *const *at, const bool *of_pair);
 /* Returns an element of a real array for a subscript. It has no gradient. */
 const struct expr *build_element_by_name(struct builder *x, const struct user_array *a, const struct expr *const *at);
 /* Returns 0 if the element of a real array is -inf, otherwise 1. */
@@ -131,6 +136,9 @@ int build_weights(struct builder *x, int q, int k);
    sketches of PolySketchFormer. (features.c) */
 int build_linear(struct builder *x, int q, int k);
 int build_sketched(struct builder *x, int q, int k);
+
+/* Makes the running sums of x->spec, which expressions then read. (running.c) */
+void build_running(struct builder *x);
 
 /* Functions for the spec's `decay`. They change nothing if the spec has none. (decay.c)
    - build_decay_sums makes its prefix sums.

@@ -236,6 +236,25 @@ static bool in_subscript(const struct expression *e, int k)
     return false;
 }
 
+/* Whether the subscript depends on the pair: on s, a score or a running sum. */
+static bool is_of_pair(const struct expression *e, const struct expr *sub)
+{
+    const uint32_t read = expr_operands(sub, NULL);
+    bool pair = read & 1;
+    for (int k = 0; k < e->elements; k++) pair |= (read >> (k + 1) & 1) && e->element[k].array->type >= ARRAY_SCORE;
+    return pair;
+}
+
+/* Whether a subscript that depends on the pair reads element k. */
+static bool in_subscript_of_pair(const struct expression *e, int k)
+{
+    bool reads = false;
+    for (int n = k + 1; n < e->elements; n++)
+        for (int a = 0; a < e->element[n].array->rank; a++)
+            reads |= is_of_pair(e, e->element[n].sub[a]) && (expr_operands(e->element[n].sub[a], NULL) >> (k + 1) & 1);
+    return reads;
+}
+
 /* Copies the expression. Elements of arrays become operands. */
 static const struct expr *with_elements(struct builder *x, const struct expression *e, struct leaves *leaves,
                                         struct operands *operands)
@@ -244,6 +263,7 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
     for (int k = 0; k < e->elements; k++) {
         const struct element *const element = &e->element[k];
         const struct expr *at[MAX_RANK];
+        bool of_pair[MAX_RANK] = {false}, any = false;
         leaves->subscript = true;
         for (int n = 0; n < element->array->rank; n++) {
             const struct expr *const sub = element->sub[n];
@@ -252,14 +272,22 @@ static const struct expr *with_elements(struct builder *x, const struct expressi
             struct leaves own = *leaves;
             own.of_call |= element->array->axis[n].extent == EXTENT_NK &&
                            ((sub->op == EXPR_INDEX && sub->integer == NAME_t) || (add_line(sub, 1, &l) && l.i == 0));
+            of_pair[n] = is_of_pair(e, sub);
+            any |= of_pair[n];
+            own.subscript &= !of_pair[n];
             at[n] = copy(x, sub, &own);
         }
         leaves->subscript = false;
         const bool real = array_is_real(element->array);
-        if (real && in_subscript(e, k)) leaves->by_name[k] = build_element_by_name(x, element->array, at);
+        if (any) {
+            leaves->element[k] = build_element_of_pair(x, operands, element->array, at, of_pair);
+            continue;
+        }
+        if (real && element->array->type < ARRAY_SCORE && in_subscript(e, k) && !in_subscript_of_pair(e, k))
+            leaves->by_name[k] = build_element_by_name(x, element->array, at);
         if (real && hides(e, k))
             leaves->element[k] = build_is_not_hidden(x, element->array, at);
-        else if (!real || (expr_operands(e->value, NULL) >> (k + 1) & 1))
+        else if (!real || (expr_operands(e->value, NULL) >> (k + 1) & 1) || in_subscript_of_pair(e, k))
             leaves->element[k] = build_element(x, operands, element->array, at);
     }
     return copy(x, e->value, leaves);

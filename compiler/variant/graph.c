@@ -295,6 +295,7 @@ static int build_sum(struct builder *x, int v, bool drops)
     const int errors = diagnostics_errors(x->diagnostics);
     const bool weighs = x->spec->emit & EMIT_WEIGHTS && !x->spec->pairs;
     if (x->spec->values) v = build_rows(x, x->spec->values, x->j);
+    build_running(x);
     int w = build_weights(x, x->q, x->k);
     if (w >= 0) w = build_decayed(x, w);
     const struct expr *const region = build_region(x);

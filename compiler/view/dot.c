@@ -31,6 +31,7 @@ static const char *look(enum graph_op op)
     case GRAPH_CONTRACT: return "shape=box, style=\"rounded,filled\", fillcolor=\"#d9ead3\"";
     case GRAPH_REDUCE: return "shape=box, style=\"rounded,filled\", fillcolor=\"#fff2cc\"";
     case GRAPH_SELECT: return "shape=box, style=\"rounded,filled\", fillcolor=\"#d9d2e9\"";
+    case GRAPH_SCAN:
     case GRAPH_SOLVE: return "shape=box, style=\"rounded,filled\", fillcolor=\"#ead1dc\"";
     }
     return "";

@@ -144,11 +144,24 @@ static size_t place_all_left(struct call *call, const struct kernel *kernel, con
 
 /* ---- shared sums, to which tiles add in order ---- */
 
+/* Returns the number of rows of the shared sums of a query head: those of the sequence that the tiles sum over. */
+static int64_t rows_of_sums(const struct kernel *kernel, const struct attn_problem *p)
+{
+    return kernel->sums_of_keys ? p->n_k : p->n_q;
+}
+
 /* Returns the bytes of the shared sums. */
 static size_t sums_bytes(const struct kernel *kernel, const struct attn_problem *p)
 {
     const size_t row = (size_t)kernel->row_of_sums * kernel->real;
-    return bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), p->n_q);
+    return bytes_times(bytes_times(bytes_times(row, p->batch), p->heads), rows_of_sums(kernel, p));
+}
+
+/* Returns the number of tiles of a head that add to shared sums. */
+static int64_t tiles_in_order(const struct kernel *kernel, const struct program *program, const struct attn_problem *p)
+{
+    const int64_t rows = kernel->sums_of_keys ? p->n_q : p->n_k;
+    return rows / program->tile + (rows % program->tile > 0);
 }
 
 /* Returns the size of call->progress in bytes. A head has one number for each tile, and one more. */
@@ -159,24 +172,25 @@ static size_t progress_bytes(const struct kernel *kernel, const struct attn_prob
         int64_t keys = p->n_k;
         do {
             const struct program *const this = part_for(kernel, part, keys);
-            if (this->in_order) most = max(most, p->n_k / this->tile + (p->n_k % this->tile > 0) + 1);
+            if (this->in_order) most = max(most, tiles_in_order(kernel, this, p) + 1);
             keys = this->from - 1; /* the most keys of the next program */
         } while (keys >= 0);
     }
-    return bytes_of_rows(sizeof(int64_t), p, p->kv_heads, most);
+    return bytes_of_rows(sizeof(int64_t), p, kernel->sums_of_keys ? p->heads : p->kv_heads, most);
 }
 
 static void set_sums(struct call *call, unsigned char *sums)
 {
     const struct kernel *const kernel = call->kernel;
-    const size_t rows = (size_t)(call->p.batch * call->p.heads * call->p.n_q), bytes = sums_bytes(kernel, &call->p);
+    const size_t rows = (size_t)(call->p.batch * call->p.heads * rows_of_sums(kernel, &call->p)),
+                 bytes = sums_bytes(kernel, &call->p);
     unsigned char *at = sums;
     for (int k = 0; k < kernel->arrays; k++) {
         if (kernel->array[k].origin != FROM_SUMS) continue;
         call->array[k].at = at;
         at += rows * (size_t)kernel->array[k].elements * kernel->real;
     }
-    if (call->p.n_k == 0) memset(sums, 0, bytes);
+    if (call->p.n_k == 0 || call->p.n_q == 0) memset(sums, 0, bytes);
     call->progress = (int64_t *)(void *)(sums + bytes);
 }
 
@@ -372,7 +386,7 @@ static int run_part(struct call *call, int part, const struct program *this, int
     if (kernel->decay_parts && (this->of_terms ? call->p.key_decay_gradients && !call->adds : call->adds)) return 0;
     if (this->idle) return 0;
     if (this->wanted && !attn_call_has_any(call, this->wanted)) return 0;
-    if (this->in_order) call->tiles = (call->p.n_k + this->tile - 1) / this->tile;
+    if (this->in_order) call->tiles = tiles_in_order(kernel, this, &call->p);
     return attn_call_run(call, this, threads, work, attn_call_bytes_a_thread(this));
 }
 

@@ -163,8 +163,8 @@ static void work_in_order(void *work)
 static void run_in_order(struct work *w, struct job *job)
 {
     const struct call *const call = job->call;
-    const int64_t heads = call->p.batch * call->p.kv_heads, alone = heads / w->threads * w->threads,
-                  tiles = call->tiles;
+    const int64_t heads = call->p.batch * (call->kernel->sums_of_keys ? call->p.heads : call->p.kv_heads),
+                  alone = heads / w->threads * w->threads, tiles = call->tiles;
     for (int64_t h = alone; h < heads; h++)
         for (int64_t t = 0; t <= tiles; t++) call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
     job->alone = alone;

@@ -224,7 +224,7 @@ enum array_origin {
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
     FROM_ROW_SUMS,  /* numbers or vectors of rows that a part of backward makes for later parts: [B,H,n_q,elements] */
-    FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
+    FROM_SUMS,      /* sums that tiles add up in order: [B,H,n_q,elements], or n_k with sums_of_keys */
     FROM_LEFT,      /* an array that a part of backward leaves for later parts */
     FROM_LISTS,     /* lists of the best keys, which forward and backward compute first */
     FROM_LIBRARY    /* memory that forward.c, sums.c or backward.c places */
@@ -317,7 +317,8 @@ struct kernel {
        solution or -1 */
     int parts, saved, row_sums, solution;
     int by_heads, gathers; /* by_heads: it has programs of FORM_HEADS; gathers: they serve any call */
-    int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
+    int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a row */
+    int sums_of_keys;                               /* these rows are keys, and tiles of queries add to them */
     const uint16_t *sums_wanted;
     /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may
        share a head of them */

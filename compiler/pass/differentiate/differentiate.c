@@ -45,6 +45,7 @@ static void reverse(struct reversal *x, int v)
     case GRAPH_MAP: reversal_map_rule(x, v, t); break;
     case GRAPH_CONTRACT: reversal_contract_rule(x, v, t); break;
     case GRAPH_REDUCE: reversal_reduce_rule(x, v, t); break;
+    case GRAPH_SCAN: reversal_scan_rule(x, v, t); break;
     case GRAPH_SOLVE: reverse_solve(x, v, t); break;
     }
 }
@@ -194,24 +195,27 @@ static void take_group(struct compilation *c)
 {
     struct graph *g = c->graph;
     int of[MAX_OUTPUTS], kept = 0;
+    if ((c->program.group || program_takes_sums(&c->program)) && !program_adds_totals(&c->program) &&
+        !reversal_sum_lanes(c))
+        diagnostics_error(c->diagnostics, c->spec->emit_at, "this gradient of a running sum is not compiled yet");
     c->gradients.groups = output_groups(g, of);
     const int group = c->program.group;
     const bool grouped = group || program_takes_sums(&c->program); /* false: one program has all outputs */
     /* With a SOLVE, groups wait for parts of other groups, so that no two groups share a sweep over the pairs. */
     const bool joins = !program_adds_totals(&c->program) && !c->program.linear && grouped && graph_find_solve(g) < 0 &&
-                       schedule_knob(c, "sweep", 1);
+                       graph_find_scan(g) < 0 && schedule_knob(c, "sweep", 1);
     if (joins) c->gradients.groups = reversal_join_groups(c, of, c->gradients.groups);
     if (program_takes_sums(&c->program)) {
-        c->graph = c->gradients.from_sums;
-        return;
-    }
-    c->gradients.parts = graph_copy(g);
+        c->graph = g = c->gradients.from_sums;
+        c->gradients.groups = output_groups(g, of);
+    } else
+        c->gradients.parts = graph_copy(g);
     for (int o = 0; o < g->outputs && group; o++)
         if (of[o] == group) g->output[kept++] = g->output[o];
     if (!group) return;
     g->outputs = kept;
     graph_sweep(g);
-    if (!c->program.linear) reversal_move_factors(g);
+    if (!c->program.linear && !program_takes_sums(&c->program)) reversal_move_factors(g);
 }
 
 /* Removes HELD: held(a) becomes a, and a - held(a) becomes 0, with its products. */

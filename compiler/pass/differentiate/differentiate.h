@@ -106,6 +106,9 @@ const struct expr *reversal_both(const struct reversal *x, const struct expr *a,
 void reversal_map_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_contract_rule(struct reversal *x, int number, struct gradient_term t);
 void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t);
+/* The gradient of an element of a SCAN's operand is a sum over the elements before it, where the SCAN sums those after
+   it. This is the row's sum without the element and those after it, so that both run in one direction. */
+void reversal_scan_rule(struct reversal *x, int number, struct gradient_term t);
 
 /* Replaces computed subscripts of r, such as s(f) in x[s(f)], by plain indices. e is a term for each point of the
    axes *axes in the region *where. Rewrites e, *axes and *where for the new axis, and returns the new e. (gather.c) */
@@ -204,6 +207,10 @@ void reversal_split_heads(struct compilation *c);
 /* Moves a factor f[j] from the vectors x[j] of the stream to the pairs (factor.c). Handles only the loops of output
    0. */
 void reversal_move_factors(struct graph *g);
+
+/* Gradients of keys that need running sums are sums over the queries, which are in the lanes. Makes these sums outputs,
+   and moves the gradients to c->gradients.from_sums. Returns false if a gradient is no such sum. (sweep.c) */
+bool reversal_sum_lanes(struct compilation *c);
 
 /* Merges two groups of gradients if one sweep over the pairs serves both (sweep.c). of[o] is the group of output o.
    Returns the number of groups left. */

@@ -559,3 +559,21 @@ void reversal_reduce_rule(struct reversal *x, int number, struct gradient_term t
     }
     deliver(x, &map, e, axes, r, t.by, where);
 }
+
+void reversal_scan_rule(struct reversal *x, int number, struct gradient_term t)
+{
+    const struct value v = x->g->value[number];
+    const uint32_t axes = value_axes(&v);
+    t = reversal_divided(x, t);
+    const struct ref own = with_axes(x, graph_ref(x->g, t.value, NULL), axes);
+    const struct value terms = value_over(GRAPH_MAP, &v, axes);
+    struct value map = terms, copy = terms;
+    copy.expr = reversal_operand(x, &copy, own);
+    const int of = reversal_append(x, copy);
+    const int all = graph_reduce(x->g, FOLD_SUM, 0, v.rank - 1, v.axes, graph_ref(x->g, of, NULL), t.where),
+              scan = graph_scan(x->g, v.rank, v.axes, graph_ref(x->g, of, NULL), v.backward, t.where);
+    const struct expr *e = reversal_value(x, &map, of);
+    if (t.where) e = expr_select(x->m, t.where, e, expr_real(x->m, 0));
+    e = expr_sub(x->m, expr_sub(x->m, reversal_value(x, &map, all), reversal_value(x, &map, scan)), e);
+    deliver(x, &map, e, axes, &v.operand[0], -1, v.where);
+}

@@ -28,9 +28,10 @@ static bool is_of_rows(const struct graph *g, const struct value *v, const struc
    - reduces: it depends on any sum
    - row: it has one number per query and is of the kind that take_rows is to store
    - taken: take_rows stores it
+   - scanned: it depends on a running sum
    With `apart`, sums over keys that are not stored have separate programs and maxima. */
 struct row_marks {
-    bool *needed, *late, *sums, *reduces, *row, *taken, *sums_row, apart;
+    bool *needed, *late, *sums, *reduces, *row, *taken, *sums_row, *scanned, apart;
 };
 
 /* Returns all marks except `taken`. `result`: the value with the output of forward, whose name is `name`. */
@@ -42,7 +43,7 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
     const int given_out = graph_find(g, name), given_dout = graph_find(g, arena_printf(m->arena, "d%s", name));
     struct row_marks x;
     x.apart = false;
-    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken, &x.sums_row};
+    bool **const all[] = {&x.needed, &x.late, &x.sums, &x.reduces, &x.row, &x.taken, &x.sums_row, &x.scanned};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) *all[k] = arena_alloc(m->arena, bytes);
     for (int o = 0; o < g->outputs; o++) graph_mark(g, g->output[o].value, x.needed);
     for (int v = 0; v < g->values; v++) {
@@ -51,11 +52,13 @@ static struct row_marks marks_of(const struct graph *g, int result, const char *
         x.sums[v] = sums_sequence(g, value);
         x.sums_row[v] = x.sums[v] && is_of_rows(g, value, out);
         x.reduces[v] = value->op == GRAPH_CONTRACT || value->op == GRAPH_REDUCE;
+        x.scanned[v] = value->op == GRAPH_SCAN;
         for (int k = 0; k < value->operands; k++) {
             x.late[v] |= x.late[value->operand[k].of];
             x.sums[v] |= x.sums[value->operand[k].of];
             x.sums_row[v] |= x.sums_row[value->operand[k].of];
             x.reduces[v] |= x.reduces[value->operand[k].of];
+            x.scanned[v] |= x.scanned[value->operand[k].of];
         }
         x.row[v] = value->operands > 0 && value_axes(value) == (value_axes(out) & ~axes_with_size(m, SIZE_CONSTANT));
     }
@@ -214,8 +217,36 @@ static void take_sums(struct graph *g, struct graph *made, int result, const cha
     x = marks_of(trial, result, name);
     const bool *const for_pairs = leads_to_pairs(g);
     for (int v = 0; v < g->values; v++)
-        x.row[v] = ((x.row[v] && x.late[v]) || is_vector_of_rows(g, v, result)) && x.sums[v] && for_pairs[v];
+        x.row[v] = ((x.row[v] && x.late[v] && !x.scanned[v]) || is_vector_of_rows(g, v, result)) && x.sums[v] &&
+                   for_pairs[v];
     name_rows(g, made, 0, &x, "row");
+}
+
+/* Returns the number in `to` of value v of `from`, which is copied there with the values that it needs. made[v] is 1 +
+   this number, or 0. Arrays have the same names in both. */
+static int copied(struct graph *to, const struct graph *from, int v, int *made)
+{
+    struct value value = from->value[v];
+    if (!made[v] && value.name) made[v] = graph_find(to, value.name) + 1;
+    if (!made[v] && value.name && graph_find_output(to, value.name) >= 0) /* a row that `to` computes */
+        made[v] = to->output[graph_find_output(to, value.name)].value + 1;
+    if (made[v]) return made[v] - 1;
+    for (int k = 0; k < value.operands; k++) value.operand[k].of = copied(to, from, value.operand[k].of, made);
+    graph_insert(to, to->values, value);
+    made[v] = to->values;
+    return made[v] - 1;
+}
+
+/* Takes the sums of rows that depend on running sums, for `made`. Unlike other sums over keys they read saved rows, so
+   that their weights are those of the gradients. */
+static void take_scanned(struct graph *g, struct graph *made, const struct row_marks *x)
+{
+    struct graph *const late = graph_copy(g);
+    int *const number = arena_alloc(g->module->arena, (size_t)g->values * sizeof *number);
+    late->outputs = 0;
+    name_rows(g, late, -made->outputs, x, "row");
+    for (int o = 0; o < late->outputs; o++)
+        graph_output(made, late->output[o].name, copied(made, late, late->output[o].value, number));
 }
 
 void reversal_save_rows(struct compilation *c)
@@ -241,6 +272,11 @@ void reversal_save_rows(struct compilation *c)
     struct graph *const rows = with_sums->outputs ? with_sums : graph_copy(g);
     if (rows != with_sums) rows->outputs = 0;
     rows->by_chunks = false;
-    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && !x.sums[v];
-    c->gradients.row_sums = take_rows(g, rows, 0, &x, "row");
+    for (int v = 0; v < g->values; v++) x.row[v] &= x.late[v] && x.reduces[v] && (!x.sums[v] || x.scanned[v]);
+    if (graph_find_scan(g) >= 0)
+        take_scanned(g, rows, &x);
+    else
+        name_rows(g, rows, 0, &x, "row");
+    graph_sweep(rows);
+    c->gradients.row_sums = rows;
 }

@@ -88,33 +88,110 @@ static bool can_join(struct join *x, const int *of, int lanes, int across)
     return x->sums > 0;
 }
 
-/* Moves the outputs of group `across` to c->gradients.from_sums. This graph has inputs sum_0, sum_1, …, which are
-   outputs of group `lanes`. */
-static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
+/* Moves the outputs o with moves[o] to c->gradients.from_sums. This graph has inputs sum_0, sum_1, …, which become
+   outputs. */
+static void move_outputs(struct compilation *c, struct join *x, const bool *moves)
 {
     struct graph *g = x->g, *rows = graph_copy(g);
     int kept = 0;
     rows->outputs = 0;
-    for (int o = 0; o < g->outputs; o++) {
-        if (of[o] == across) {
+    for (int o = 0; o < g->outputs; o++)
+        if (moves[o])
             rows->output[rows->outputs++] = g->output[o];
-            continue;
-        }
-        of[kept] = of[o];
-        g->output[kept++] = g->output[o];
-    }
+        else
+            g->output[kept++] = g->output[o];
     g->outputs = kept;
     for (int s = 0; s < x->sums; s++) {
         const struct value *v = &g->value[x->sum[s]];
         struct value given = graph_value(GRAPH_INPUT, v->rank, v->axes);
-        given.name = arena_printf(g->module->arena, "sum_%d", s);
+        given.name = arena_printf(g->module->arena, SUM_IN_ORDER "%d", s);
         given.sums = true;
         rows->value[x->sum[s]] = given; /* the input gets the sum's number, so its users read the input */
-        of[g->outputs] = lanes;
         graph_output(g, given.name, x->sum[s]);
     }
     graph_sweep(rows);
     c->gradients.from_sums = rows;
+}
+
+/* Joins group `across` to group `lanes`. */
+static void join(struct compilation *c, struct join *x, int *of, int lanes, int across)
+{
+    bool moves[MAX_OUTPUTS];
+    int kept = 0;
+    for (int o = 0; o < x->g->outputs; o++) {
+        moves[o] = of[o] == across;
+        if (!moves[o]) of[kept++] = of[o];
+    }
+    move_outputs(c, x, moves);
+    for (int o = kept; o < x->g->outputs; o++) of[o] = lanes;
+}
+
+/* ---- gradients of keys that need running sums ---- */
+
+/* Whether v sums over the lanes, and perhaps over query heads, for each index of the stream. */
+static bool sums_lanes(const struct join *x, const struct value *v)
+{
+    return (v->op == GRAPH_CONTRACT || (v->op == GRAPH_REDUCE && v->fold == FOLD_SUM)) &&
+           value_has_axis(v, x->lanes.stream) && !value_has_axis(v, x->lanes.lane) &&
+           (value_operand_axes(v) >> x->lanes.lane & 1);
+}
+
+/* Makes a vector of each such sum for each query head, and the sum over these heads. A sum of numbers becomes one of
+   vectors of one element. */
+static void sum_by_head(struct join *x, int v)
+{
+    struct graph *const g = x->g;
+    struct module *const m = g->module;
+    struct value sum = g->value[v], heads = graph_value(GRAPH_REDUCE, sum.rank, sum.axes);
+    heads.fold = FOLD_SUM;
+    if (sum.op == GRAPH_REDUCE) {
+        struct value ones = graph_value(GRAPH_MAP, 2, (int[]){x->lanes.lane, reversal_axis_of_one(m)});
+        ones.expr = expr_real(m, 1);
+        graph_insert(g, v++, ones);
+        sum = g->value[v];
+        sum.op = GRAPH_CONTRACT;
+        sum.operand[sum.operands++] = graph_ref(g, v - 1, NULL);
+    }
+    struct value made = sum;
+    made.rank = 0;
+    value_add_axes(&made, axes_with_size(m, SIZE_BATCH));
+    value_add_axes(&made, axes_with_size(m, SIZE_KV_HEADS) & (value_axes(&sum) | value_operand_axes(&sum)));
+    value_add_axes(&made, axes_with_size(m, SIZE_MEMBERS) & value_operand_axes(&sum));
+    value_add_axes(&made, AXIS(x->lanes.stream));
+    value_add_axes(&made, value_axes(&sum));
+    if (heads.rank == sum.rank && g->value[v].op == GRAPH_REDUCE) value_add_axes(&made, AXIS(reversal_axis_of_one(m)));
+    graph_insert(g, v, made);
+    struct ref r = graph_ref(g, v, NULL);
+    if (g->value[v + 1].op == GRAPH_REDUCE) r.sub[r.rank - 1] = expr_int(m, 0);
+    heads.operands = 1;
+    heads.operand[0] = r;
+    g->value[v + 1] = heads;
+}
+
+bool reversal_sum_lanes(struct compilation *c)
+{
+    struct join found = {.g = c->graph}, *x = &found;
+    struct graph *const g = c->graph;
+    const int scan = graph_find_scan(g);
+    bool moves[MAX_OUTPUTS] = {false}, any = false;
+    if (scan < 0) return true;
+    x->lanes.stream = g->value[scan].axes[g->value[scan].rank - 1];
+    x->lanes.lane = axes_first(value_axes(&g->value[scan]) & axes_of_sequences(g->module) & ~AXIS(x->lanes.stream));
+    for (int v = 0; v < g->values; v++) {
+        if (!sums_lanes(x, &g->value[v])) continue;
+        const int before = g->values;
+        sum_by_head(x, v);
+        v += g->values - before;
+    }
+    x->seen = arena_alloc(g->module->arena, (size_t)g->values * sizeof *x->seen);
+    for (int o = 0; o < g->outputs; o++) {
+        const struct value *const v = &g->value[g->output[o].value];
+        if (!value_has_axis(v, x->lanes.stream) || value_has_axis(v, x->lanes.lane)) continue;
+        if (!find_sums(x, g->output[o].value)) return false;
+        any = moves[o] = true;
+    }
+    if (any) move_outputs(c, x, moves);
+    return true;
 }
 
 int reversal_join_groups(struct compilation *c, int *of, int groups)

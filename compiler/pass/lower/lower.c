@@ -34,6 +34,7 @@ static bool find_axes(struct lowering *x)
     for (int o = x->g->outputs - 1; o >= 0; o--) /* prefer the first output that is no sum over slices */
         if (!wrong && !roles_of(x->g, o, &roles) && roles.slices < 0) x->output = x->g->output[o].value;
     roles_of(x->g, 0, &roles);
+    for (int o = 1; o < x->g->outputs && roles.stream < 0; o++) roles_of(x->g, o, &roles); /* see join_groups */
     x->lane = roles.lane;
     x->stream = roles.stream;
     x->chunk = roles.chunk;
@@ -87,6 +88,7 @@ static bool classify(struct lowering *x)
     const int quotient = x->solve >= 0 && x->output == x->solve && lower_divides_weights(x, x->solve)
                              ? g->value[x->solve].operand[SOLVE_WEIGHTS].of
                              : -1;
+    const bool scans = graph_find_scan(g) >= 0; /* then loops over queries output pairs */
     int *users = arena_alloc(x->m->arena, (size_t)g->values * sizeof *users);
     for (int v = 0; v < g->values; v++) {
         const int online = g->value[v].online;
@@ -110,6 +112,7 @@ static bool classify(struct lowering *x)
             return false;
         }
         own->stage = streams ? INSIDE : BEFORE;
+        if (scans && graph_is_output(g, v) && lower_of_pairs(x, value)) own->stage = AGAIN;
         for (int k = 0; k < value->operands && x->outer_only; k++) {
             const struct lowered_value *used = &x->lowered[value->operand[k].of];
             own->over_outer |= sums && !has_outer(x, value) && has_outer(x, &g->value[value->operand[k].of]);
@@ -406,6 +409,22 @@ static void copy_arrays_to_tiles(struct graph *g)
     }
 }
 
+/* A SCAN replaces its terms in their tile. Makes maps of terms that other values read too. */
+static void own_terms(struct graph *g)
+{
+    for (int v = 0; v < g->values; v++) {
+        if (g->value[v].op != GRAPH_SCAN) continue;
+        const struct ref terms = g->value[v].operand[0];
+        if (g->value[terms.of].op == GRAPH_MAP && graph_uses(g, terms.of) == 1 && graph_is_plain(g, &terms)) continue;
+        struct value map = graph_value(GRAPH_MAP, g->value[v].rank, g->value[v].axes);
+        map.operands = 1;
+        map.operand[0] = terms;
+        map.expr = expr_operand(g->module, 0);
+        graph_insert(g, v++, map);
+        g->value[v].operand[0] = graph_ref(g, v - 1, NULL);
+    }
+}
+
 /* Outputs of one group share loops (output_groups). Each group recomputes values that several groups need. */
 void pass_lower(struct compilation *c)
 {
@@ -422,6 +441,7 @@ void pass_lower(struct compilation *c)
         if (g->outputs == 0) continue;
         if (g->outputs < all->outputs) graph_sweep(g);
         copy_arrays_to_tiles(g);
+        own_terms(g);
         struct stmt **end = &c->loops->body;
         while (*end) end = &(*end)->next;
         lower_outputs(c, g, end);

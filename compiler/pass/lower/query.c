@@ -74,9 +74,11 @@ static int query_axes(const struct lowering *x, const bool *open, int axes[MAX_A
 {
     const struct value *const out = &x->g->value[x->output];
     int count = 0;
-    for (int k = 0; k < out->rank; k++)
-        if (lower_run_time(x, out->axes[k]) && !open[out->axes[k]] && out->axes[k] != x->slices)
-            axes[count++] = out->axes[k];
+    const bool across = graph_find_scan(x->g) >= 0 && !value_has_axis(out, x->lane); /* lower_sums_across */
+    for (int k = 0; k < out->rank; k++) {
+        const int axis = across && out->axes[k] == x->stream ? x->lane : out->axes[k];
+        if (lower_run_time(x, axis) && (across || !open[axis]) && axis != x->slices) axes[count++] = axis;
+    }
     for (int a = 0; a < x->m->axes && lower_has_slices(x, out); a++)
         if (x->within >> a & 1) axes[count++] = a;
     return count;

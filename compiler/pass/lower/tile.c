@@ -174,6 +174,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
     case GRAPH_PARAM:
     case GRAPH_TABLE:
     case GRAPH_SELECT:
+    case GRAPH_SCAN:
     case GRAPH_SOLVE: break;
     }
     return arena_printf(x->m->arena, "%s%s", of, role);
@@ -181,7 +182,7 @@ static const char *name_of_rows(const struct lowering *x, const struct value *v,
 
 const char *lower_tile_name(const struct lowering *x, const struct value *v)
 {
-    if (lower_of_pairs(x, v)) return v->op == GRAPH_CONTRACT ? "score" : "weight";
+    if (lower_of_pairs(x, v)) return v->op == GRAPH_CONTRACT ? "score" : v->op == GRAPH_SCAN ? "running" : "weight";
     if (value_has_axis(v, x->stream)) return name_of_rows(x, v, "key");
     if (x->lane < 0 && x->rows < 0) return "gradient";
     if (v == &x->g->value[x->output]) return "result";
@@ -353,7 +354,11 @@ struct stmt *lower_stream_loop(struct lowering *x, struct stmt ***at, const stru
         body = &loop->body;
         at = &body;
     }
-    return x->stream < 0 ? loop : lower_loop_over(x, at, x->stream, from, to, x->c->tiling.tile_k);
+    if (x->stream < 0) return loop;
+    loop = lower_loop_over(x, at, x->stream, from, to, x->c->tiling.tile_k);
+    const int scan = graph_find_scan(x->g);
+    loop->backward = scan >= 0 && x->g->value[scan].backward;
+    return loop;
 }
 
 struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int row, int column)

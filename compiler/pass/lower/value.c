@@ -365,6 +365,26 @@ static void compute_by_row(struct lowering *x, struct stmt *s, struct stmt **at)
     map->next = s;
 }
 
+/* Makes the statements of a running sum. The terms are a tile that nothing else reads (own_terms), in whose place the
+   sums are. */
+static void lower_scan(struct lowering *x, int number)
+{
+    const struct value *const v = &x->g->value[number];
+    int axes[MAX_RANK];
+    const int rank = lower_tile_axes(x, v, axes), carried = lower_new_tile(x, "carried", rank - 1, axes + 1);
+    lower_set_constant(x, &x->before, carried, 0);
+    lower_apply_region(x, v, 0, 0);
+    x->lowered[number].array = x->lowered[v->operand[0].of].array;
+    struct stmt *const s = lower_append(x, &x->inside, LOOPS_SCAN);
+    s->rank = rank;
+    memcpy(s->axes, axes, sizeof axes);
+    s->backward = v->backward;
+    s->operands = s->assigns = 2;
+    s->operand[0] = loops_ref(x->l, x->lowered[number].array);
+    s->operand[1] = loops_ref(x->l, carried);
+    for (int k = 0; k < 2; k++) s->assign[k] = (struct assign){s->operand[k], FOLD_SET, NULL, 0};
+}
+
 void lower_value(struct lowering *x, int v)
 {
     const struct value *value = &x->g->value[v];
@@ -377,6 +397,7 @@ void lower_value(struct lowering *x, int v)
         if (own->inlined) break;
         int axes[MAX_RANK], rank = lower_tile_axes(x, value, axes);
         own->array = lower_new_tile(x, lower_tile_name(x, value), rank, axes);
+        own->masked_infinity = own->masked_zero = false; /* lower_again makes a second tile */
         struct stmt ***list = own->closed                                   ? &x->close
                               : own->stage == BEFORE                        ? (x->prepare ? &x->prepare : &x->before)
                               : own->stage == INSIDE || own->stage == AGAIN ? &x->inside
@@ -397,6 +418,7 @@ void lower_value(struct lowering *x, int v)
             lower_sum(x, v);
         break;
     case GRAPH_SELECT: lower_select(x, v); break;
+    case GRAPH_SCAN: lower_scan(x, v); break;
     case GRAPH_SOLVE: break; /* lower_solve has made the statements of a SOLVE */
     }
 }

@@ -809,8 +809,10 @@ void pass_separate(struct compilation *c)
             diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
         return;
     }
-    const bool draws = draws_pairs(c->graph);
-    if (draws) separate_none(x, "it draws a random number for each pair");
+    const bool scans = graph_find_scan(c->graph) >= 0, draws = scans || draws_pairs(c->graph);
+    if (draws)
+        separate_none(x, scans ? "a running sum along the keys depends on each pair of a query and a key"
+                               : "it draws a random number for each pair");
     x->apart = has_other_heads(x);
     read_at_chunks(x);
     struct graph *const before = graph_copy(c->graph);

@@ -1,6 +1,7 @@
 /* Exponentials before they become relative to a maximum: each exponent that a product reads becomes a value, products
    of exponentials one exponential, and sums with one exponent one sum. */
 #include "stabilise.h"
+#include "../../analysis/signs.h"
 
 #include <math.h>
 #include <string.h>
@@ -65,12 +66,24 @@ static bool is_normalised(const struct graph *g, const struct value *v, const st
     return row->rank < v->rank && (row->op == GRAPH_INPUT || (row->op == GRAPH_MAP && expr_has(row->expr, EXPR_LOG)));
 }
 
+/* Whether the weight v depends on a running sum, its exponent is bounded, and rows are not divided by the sum of
+   weights. Then it cannot overflow, and a row without a weight above 0 is 0. */
+static bool is_bounded(const struct graph *g, int v, const struct expr *exponent)
+{
+    static const double MAX_EXPONENT = 60;
+    if (graph_find_scan(g) < 0 || !(value_expr_max(g, &g->value[v], exponent) <= MAX_EXPONENT)) return false;
+    for (int w = v + 1; w < g->values; w++)
+        for (int k = 0; k < g->value[w].operands; k++)
+            if (g->value[w].operand[k].of == v && g->value[w].op == GRAPH_REDUCE) return false;
+    return true;
+}
+
 const struct expr *exponent_of(const struct graph *g, int v, const struct expr **others)
 {
     const struct expr *exponent = NULL;
     *others = NULL;
     if (g->value[v].op == GRAPH_MAP) split_exponentials(g->module, g->value[v].expr, &exponent, others);
-    return exponent && is_normalised(g, &g->value[v], exponent) ? NULL : exponent;
+    return exponent && (is_normalised(g, &g->value[v], exponent) || is_bounded(g, v, exponent)) ? NULL : exponent;
 }
 
 /* ---- exponents become separate values ---- */

@@ -157,7 +157,8 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
               algorithm: str | None = None, arrays: Mapping[str, Array | float] | None = None, dropout: float = 0.0,
               seed: int | None = None, out: Array | None = None, threads: int | None = None,
               scores: Mapping[str, Any] | None = None, sums: Mapping[str, Any] | None = None,
-              output: str | None = None, weights: bool | Array = False) -> AnyArray:
+              output: str | None = None, weights: bool | Array = False,
+              running: Mapping[str, Any] | None = None) -> AnyArray:
     """Attention from a formula, compiled at the first call.
 
     q, k, v: as for a kernel, [batch, heads, positions, size]; they determine head sizes and dtype
@@ -189,6 +190,9 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
         scores={"r": {"query": "q2", "key": "k2"}}, sums={"a": {}, "c": {"similarity": {"softmax": {"modify": "r"}}}},
         output="a - 0.5 * c", arrays={"q2": q2, "k2": k2}. A sum has the weight, mask and denominator of the call where
         it names none
+
+    running: sums over the later keys of a row, as the key of a spec: running={"r": {"sum": "log1p(exp(s))"}},
+        weight="sigmoid(s) * exp(-r)", normalize="none"
 
     Without `weight` and `score` it computes softmax attention. Raises the errors of attnc.kernel() and of a call."""
     if weight is not None and score is not None:
@@ -230,7 +234,7 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     if attn_mask is not None:
         rule, logit = _with_mask(attn_mask, rule, score or "s", given, *inputs)
         score = logit if score is not None or logit != "s" else None
-    keys = {"scores": scores, "sums": sums, "output": output}
+    keys = {"scores": scores, "sums": sums, "output": output, "running": running}
     several = str({key: value for key, value in keys.items() if value})
     declared = _declared(f"{weight or score or ''} {several}", str(rule or ""), given, *inputs[:2],
                          _rows_of(scores or {}, sums or {}))

@@ -465,6 +465,35 @@ def several(rng, spec):
     spec['output'] = gate + rng.choice(['%s - 0.5 * %s + %s', '%s * %s + 0.25 * %s', 'tanh(%s) * (1 + %s) - %s', '%s + (e %% 2 ? %s : %s)']) % (a, b, c)
 
 
+def running(spec):
+    """Adds running sums to some specs. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('running %s' % spec)
+    if {'project', 'delta'} & set(spec) or rng.random() > 0.12: return
+    similar, backward = spec['similarity'], 'backward' in spec.get('emit', [])
+    if spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
+    sums = ['sigmoid(s)', 'fmax(0.25 * s, 0) + log1p(exp(-fabs(0.25 * s)))', 'tanh(s)', '0.05 * s * s', '(i - j) %% 3 * 0.1 + 0 * s', '0.1']
+    draw = lambda: {'sum': rng.choice(sums).replace('%%', '%')} | ({'own': rng.random() < 0.7} if rng.random() < 0.5 else {})
+    spec['running'] = {'near': draw()}
+    if not backward and rng.random() < 0.3: spec['running']['more'] = {'sum': 'tanh(near)'}
+    name = rng.choice(list(spec['running']))
+    kind = rng.random()
+    if 'sums' in spec:
+        if '*' in str(spec.get('output', '')) and backward: spec['output'] = ' + '.join(spec['sums'])
+        for one in spec['sums'].values():
+            if rng.random() < 0.5: one['similarity'] = {'custom': {'weight': 'sigmoid(s) * exp(-%s)' % name}}
+            elif rng.random() < 0.5: one['factor'] = '1 + tanh(%s)' % name
+        return
+    if kind < 0.4: spec['similarity'] = {'softmax': {'modify': 's - 0.25 * %s' % name}}
+    elif kind < 0.7: spec['similarity'] = {'custom': {'weight': 'sigmoid(s) * exp(-fabs(%s))' % name}}
+    elif kind < 0.85 and 'decay' not in spec:
+        spec.setdefault('arrays', {})['places'] = {'shape': ['B', 'H', 'Nq', rng.choice([3, 8])]}
+        spec['similarity'] = {'softmax': {'modify': 's + places[b][h][row][(int)%s]' % name}}
+    else: spec['similarity'] = {'custom': {'weight': '1 + s * s / (1 + fabs(%s))' % name}}
+    if 'polysketch' in str(similar): spec.pop('block', None)
+    spec['arrays'] = {n: a for n, a in spec.get('arrays', {}).items() if re.search(r'\b%s\b' % n, str({k: v for k, v in spec.items() if k != 'arrays'}))}
+    if not spec['arrays']: del spec['arrays']
+
+
 def capped(node, largest, key=''):
     """Returns the spec with sizes up to those in `largest`, so that it compiles quickly."""
     if isinstance(node, dict): return {k: capped(v, largest, k) for k, v in node.items()}
@@ -543,6 +572,7 @@ def draw_spec(rng, numbers):
     rows_of_delta(spec)
     own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
     if numbers and 'project' not in spec and 'delta' not in spec and own.random() < SEVERAL: several(own, spec)
+    if numbers: running(spec)
     pairs(spec)
     truncated(spec)
     angles(spec)
