@@ -245,7 +245,9 @@ DELTA |= {
         'l2norm', 'rope', {'rmsnorm': {'rows': ['x']}}, {'rope': {'rows': ['x']}}]),
     'write': erasing('beta[b][h][t]', IDENTITY, 'xy'), 'write_elements': erasing('-1', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][d]'}),
     'write_gated': erasing('beta[b][h][t]', IDENTITY, 'xy', decay={'log': 'gate[b][h][t][0]'}),
-    'write_elu': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], 'xy', normalize='sum')}
+    'write_elu': erasing('0.02 * beta[b][h][t]', SIMILARITY['elu_plus_one'], 'xy', normalize='sum'),
+    'divided': ('0.7', SIMILARITY['elu_plus_one'], {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
+    'padded': ('beta[b][h][t]', IDENTITY, {'arrays': BETA, 'mask': {'all': ['causal', 'lengths']}})}
 DELTA |= {name + '_documents': (rate, similarity, more | {'mask': MASKS['document']}) for name, (rate, similarity, more)
           in DELTA.items() if name in ('plain', 'gated', 'elements', 'polynomial', 'write_elements')}
 SOFTMAX_DELTA = {'arrays': BETA, 'normalize': 'sum'}
@@ -263,7 +265,6 @@ SUBSTITUTED = {
     'erase': erasing('beta[b][h][t]', 'softmax', normalize='sum', mask={'all': ['causal', {'window': {'left': 9}}]}),
     'write': erasing('beta[b][h][t]', IDENTITY, 'xy', mask={'all': ['causal', {'window': {'left': 9}}]}),
     'divided': ('0.7', 'softmax', {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
-    'divided_elu': ('0.7', SIMILARITY['elu_plus_one'], {'normalize': 'sum', 'delta': {'rate': '0.7', 'normalize': 'sum'}}),
     'odd': ('beta[b][h][t]', {'custom': {'weight': 's * fabs(s)'}}, {
         'arrays': BETA | GATES, 'decay': {'log': 'gate[b][h][t][d]'}}),
     'quadratic': ('0.1 * beta[b][h][t]', SIMILARITY['polynomial_2'], {

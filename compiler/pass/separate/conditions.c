@@ -51,7 +51,8 @@ const struct expr *separate_without_hidden(struct separation *x, const struct ex
         return a && b ? expr_and(x->m, a, b) : a ? a : b;
     }
     struct seen seen;
-    if (separate_uses_axis(x, where, x->lane) || separate_find_keys(x, where, &seen)) return where;
+    if (separate_uses_axis(x, where, x->lane)) return where;
+    if (graph_find_solve(x->g) < 0 && separate_find_keys(x, where, &seen)) return where;
     x->shown = x->shown ? expr_and(x->m, x->shown, where) : where;
     return NULL;
 }

@@ -466,12 +466,25 @@ static bool describe_state(struct separation *x, const struct node *features, in
     return true;
 }
 
-/* Whether the graph has several SOLVEs, as that of a tangent has. Each then describes its state. */
-static bool has_several_solves(const struct graph *g)
+/* Whether the weights or values of a SOLVE are divided by a sum over keys. */
+static bool divides_weights(const struct graph *g, int solve)
+{
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), divides = false;
+    graph_mark(g, g->value[solve].operand[SOLVE_WEIGHTS].of, needed);
+    graph_mark(g, g->value[solve].operand[SOLVE_VALUES].of, needed);
+    for (int v = 0; v < g->values; v++)
+        divides |= needed[v] && g->value[v].op == GRAPH_REDUCE &&
+                   (value_operand_axes(&g->value[v]) & ~value_axes(&g->value[v]) & axes_of_sequences(g->module));
+    return divides;
+}
+
+/* Whether the graph has several SOLVEs, as that of a tangent has, or weights of a SOLVE that are divided by sums. Then
+   its loops compute the values of a chunk in any order, and each SOLVE describes its state. */
+static bool needs_loops_by_chunks(const struct graph *g)
 {
     int solves = 0;
     for (int v = 0; v < g->values; v++) solves += g->value[v].op == GRAPH_SOLVE;
-    return solves > 1;
+    return solves > 1 || (solves && divides_weights(g, graph_find_solve(g)));
 }
 
 /* Whether the only carried state that sums solution v is that of the features of keys `keys`. */
@@ -542,7 +555,7 @@ static bool correct(struct separation *x, const struct plan *plan)
     const struct expr *far = weight->expr;
     if (far->op == EXPR_SELECT && says_same_block(&own, far->arg[0], own.last, plan->chunk)) far = far->arg[2];
     const struct node *const features = separate_find(&own, far);
-    const bool several = has_several_solves(x->g);
+    const bool several = needs_loops_by_chunks(x->g);
     if (!features || (features->features != plan->features->features && !several))
         return separate_none(x, "the weight of two keys has other features than that of a query and a key") != NULL;
     const int feature_axis = module_constant_axis(x->m, "f", features->features);
@@ -559,7 +572,7 @@ static bool correct(struct separation *x, const struct plan *plan)
     x->g->value[solve].operands = SOLVE_FEATURES + 1;
     if (!several && !program_is_differentiated(&x->c->program)) return true;
     if (!describe_state(&own, features, feature_axis, plan, solve)) return false;
-    return !several || share_features(x->g);
+    return !several || program_is_differentiated(&x->c->program) || share_features(x->g);
 }
 
 /* Whether the factor of a state has room for its operands, which follow one or two that are summed. */
@@ -629,7 +642,7 @@ static bool rewrite(struct separation *x, struct plan *plan)
                NULL;
     x->by_head = by_head;
     /* the weights of one SOLVE share one state */
-    const bool shares = graph_find_solve(x->g) >= 0 && !has_several_solves(x->g);
+    const bool shares = graph_find_solve(x->g) >= 0 && !needs_loops_by_chunks(x->g);
     form->features = plan->features->features + (shares ? 0 : form->features);
     form->reach = plan->reach > form->reach ? plan->reach : form->reach;
     form->near_keys = fmax(form->near_keys, plan->near_keys);
@@ -671,24 +684,24 @@ static bool rewrite(struct separation *x, struct plan *plan)
     return true;
 }
 
+/* Lets weights of two keys read no other weights of two keys. */
+static void open_weights(struct separation *x, int rows)
+{
+    for (int v = 0; v < x->g->values; v++) {
+        const struct value *const pair = &x->g->value[v];
+        if (!value_has_axis(pair, rows) || !value_has_axis(pair, x->stream)) continue;
+        if (pair->op == GRAPH_CONTRACT || pair->op == GRAPH_REDUCE) v += graph_map_summed(x->g, v);
+        if (x->g->value[v].op == GRAPH_MAP) inline_pairs(x->g, v, rows, x->stream);
+    }
+    graph_sweep(x->g);
+}
+
 /* Whether a weight has a random factor. Then nothing is separated, because loops visit all pairs anyway. */
 static bool draws_pairs(const struct graph *g)
 {
     bool draws = false;
     for (int v = 0; v < g->values; v++) draws |= g->value[v].expr && expr_has(g->value[v].expr, EXPR_RANDOM);
     return draws;
-}
-
-/* Whether the weights or values of a SOLVE are divided by a sum over keys. */
-static bool divides_weights(const struct graph *g, int solve)
-{
-    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed), divides = false;
-    graph_mark(g, g->value[solve].operand[SOLVE_WEIGHTS].of, needed);
-    graph_mark(g, g->value[solve].operand[SOLVE_VALUES].of, needed);
-    for (int v = 0; v < g->values; v++)
-        divides |= needed[v] && g->value[v].op == GRAPH_REDUCE &&
-                   (value_operand_axes(&g->value[v]) & ~value_axes(&g->value[v]) & axes_of_sequences(g->module));
-    return divides;
 }
 
 /* Splits the weight by a choice between two formulas, if one of these has features. Returns false, without changes, if
@@ -727,7 +740,7 @@ static bool separate_weights(struct separation *x, int rows, struct plan *done, 
     struct compilation *const c = x->c;
     struct plan plan = {0};
     const int queries = x->lane;
-    const bool solves = graph_find_solve(x->g) >= 0, several = has_several_solves(x->g);
+    const bool solves = graph_find_solve(x->g) >= 0, several = needs_loops_by_chunks(x->g);
     bool failed = false;
     *done = plan;
     *lost = NULL;
@@ -802,8 +815,8 @@ void pass_separate(struct compilation *c)
     const bool solves = solve >= 0;
     int along, rows = -1;
     if (solves) graph_solve_axes(x->m, &c->graph->value[solve], &along, &rows);
-    if (solves && divides_weights(c->graph, solve)) {
-        c->reason = "with 'normalize: sum', the linear form of 'delta' is not compiled yet";
+    if (solves && divides_weights(c->graph, solve) && c->spec->emit & EMIT_DECODE) {
+        c->reason = "with 'normalize: sum', the linear form of 'delta' does not decode yet";
         c->separated.features = 0;
         if (c->spec->algorithm == ALGORITHM_LINEAR)
             diagnostics_error(c->diagnostics, c->spec->algorithm_at, "there is no linear form: %s", c->reason);
@@ -814,6 +827,7 @@ void pass_separate(struct compilation *c)
         separate_none(x, scans ? "a running sum along the keys depends on each pair of a query and a key"
                                : "it draws a random number for each pair");
     x->apart = has_other_heads(x);
+    if (needs_loops_by_chunks(x->g)) open_weights(x, rows);
     read_at_chunks(x);
     struct graph *const before = graph_copy(c->graph);
     struct plan done = {0};
