@@ -97,7 +97,7 @@ static void check_rows(struct spec_reader *r, struct yaml *node, const struct us
         if (rows[k] && rows[k]->axis[rows[k]->rank - 2].extent != (key ? EXTENT_NK : EXTENT_NQ))
             spec_error(r, node, "'%s': '%s' has no rows of %s", score->name, rows[k]->name, key ? "keys" : "queries");
         for (int n = 0; rows[k] && n < rows[k]->rank - 2 && !sums; n++)
-            if (rows[k]->axis[n].extent == EXTENT_NUMBER) {
+            if (rows[k]->axis[n].extent == EXTENT_NUMBER && rows[k]->axis[n].number > 1) {
                 spec_error(r, node, "'%s': '%s' has its own number of heads, so a score needs 'sum' over them",
                            score->name, rows[k]->name);
                 spec_note(r, node, "for example sum: \"fmax(%s, 0)\"", score->name);

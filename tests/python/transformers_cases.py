@@ -67,6 +67,76 @@ for _name in MODELS:
     if _name != 'Mamba2': compares(_name)  # it has no attention
 
 
+# Models whose layers choose keys with an indexer, and what small models need in addition to SMALL.
+SMALL = dict(
+    vocab_size=160, hidden_size=64, intermediate_size=64, moe_intermediate_size=32, num_hidden_layers=3, num_attention_heads=4,
+    num_key_value_heads=4, n_routed_experts=4, num_local_experts=4, num_experts=4, num_experts_per_tok=2, kv_lora_rank=32,
+    q_lora_rank=32, qk_rope_head_dim=16, v_head_dim=16, qk_nope_head_dim=16, n_group=1, topk_group=1, index_topk=8,
+    index_head_dim=32, index_n_heads=2, first_k_dense_replace=1, shared_intermediate_size=32, dense_intermediate_size=64,
+    shared_expert_intermediate_size=32, shared_experts_intermediate_size=32, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+INDEXED = {
+    'axk2': {}, 'deepseek_v32': {}, 'dots3_note': {}, 'glm_moe_dsa': {}, 'hy_v4': {}, 'mistral_large4': {},
+    'hy_v4_vl': {'rope_parameters': {'rope_type': 'default', 'rope_theta': 10000.0, 'mrope_section': [4, 2, 2]}},
+    'deepseek_v4': dict(num_key_value_heads=1, head_dim=32, o_groups=2, o_lora_rank=16, sliding_window=8, index_topk=2, hc_mult=2,
+                        num_hidden_layers=4, partial_rotary_factor=0.5),
+    'glm5_next': dict(qk_rope_head_dim=0, linear_head_dim=16, linear_num_heads=4, hc_mult=2, index_kpool=4, num_hidden_layers=4),
+    'minimax_m3_vl': dict(num_key_value_heads=2, head_dim=32, rotary_dim=16, index_block_size=4, index_topk_blocks=3,
+                          index_local_blocks=1, layer_types=['full_attention', 'minimax_m3_sparse', 'minimax_m3_sparse']),
+    'qwen4_exp': dict(num_key_value_heads=2, head_dim=32, linear_key_head_dim=16, linear_value_head_dim=16, linear_num_key_heads=2,
+                      linear_num_value_heads=4, hc_lowrank=16, hc_count=2, indexer_n_heads=2, indexer_kv_heads=1,
+                      indexer_head_dim=32, indexer_budget=12, indexer_compress_ratio=4, ngram_vocab_size_base=1000,
+                      split_ngram_parts=4, heads_per_ngram=2, num_hidden_layers=4),
+}
+
+
+def indexed(name, implementation, **changes):
+    """Returns a small model of text with large random weights, so that the choice of keys matters."""
+    import importlib
+    at = 'transformers.models.%s.%%s_%s' % (name, name)
+    configs, module = (vars(importlib.import_module(at % of)) for of in ('configuration', 'modeling'))
+    kinds = [kind for kind in configs.values() if isinstance(kind, type) and kind.__module__ == at % 'configuration']
+    kind = sorted(kinds, key=lambda kind: 2 * ('Text' in kind.__name__) - ('Vision' in kind.__name__) - ('Audio' in kind.__name__))[-1]
+    config = kind(**{key: value for key, value in {**SMALL, **INDEXED[name], **changes}.items() if hasattr(kind, key)})
+    stem = kind.__name__.replace('Config', '')
+    model = (module.get(stem + 'ForCausalLM') or module[stem + 'Model'])._from_config(config, attn_implementation=implementation).eval()
+    torch.manual_seed(1)
+    for key, p in model.named_parameters():
+        with torch.no_grad(): p.fill_(1) if 'norm' in key and p.dim() == 1 else p.normal_(0, 0.08 if p.dim() > 1 else 0.02)
+    return model
+
+
+def chooses_keys(name):
+    def made(folder):
+        eager, ours = (indexed(name, kind) for kind in ('eager', 'attnc'))
+        ours.load_state_dict(eager.state_dict())   # the state has buffers, too
+        torch.manual_seed(3)
+        given = torch.randint(3, 150, (2, 30))
+        kept = torch.ones_like(given)
+        with torch.no_grad():
+            wanted = eager(input_ids=given, attention_mask=kept, use_cache=False)[0]
+            near(wanted, ours(input_ids=given, attention_mask=kept, use_cache=False)[0], 'logits')
+            if name in ('deepseek_v32', 'minimax_m3_vl'):
+                every = indexed(name, 'eager', index_topk=100, index_topk_blocks=100)
+                every.load_state_dict(eager.state_dict())
+                apart = (every(input_ids=given, attention_mask=kept, use_cache=False)[0] - wanted).abs().max() / wanted.abs().max()
+                check(float(apart) > 1e-2, 'the choice changes logits by %g of the largest only' % apart)
+            if name != 'minimax_m3_vl':   # its indexer reads padding, whose rows eager attention fills with means of all values
+                kept[0, :7] = 0
+                one, two = (model(input_ids=given, attention_mask=kept, use_cache=False)[0] for model in (eager, ours))
+                near(one[kept.bool()], two[kept.bool()], 'logits with padding')
+            caches = [None, None]
+            for ids in given[:, :20], *given[:, 20:24].split(1, 1):
+                done = [model(input_ids=ids, past_key_values=cache, use_cache=True) for model, cache in zip((eager, ours), caches)]
+                caches = [x.get('past_key_values', None) or x.cache for x in done]
+                near(done[0][0], done[1][0], 'logits of tokens')
+    made.__name__ = 'indexer_' + name
+    return case(made)
+
+
+for _name in INDEXED:
+    if hasattr(transformers.models, _name): chooses_keys(_name)
+
+
 @case
 def caches_are_copied(folder):
     """Tokens are appended in place, so a copy needs its own memory."""

@@ -96,6 +96,18 @@ def _mask_of(given: Any, query: Tensor, key: Tensor, is_causal: bool,
     return Mask(query.shape[0], n_q, n_k, seen=given[:, 0] if given.shape[1] == 1 else given), None
 
 
+def _chosen(given: Any, indices: Tensor, block: int, query: Tensor, n_k: int) -> Tensor:
+    """Returns which of the keys that a mask shows are in the blocks `indices`, [B, (heads,) Nq, count]; -1 is no block."""
+    indices = indices if indices.dim() == 4 else indices.unsqueeze(1)
+    blocks = -(-n_k // block)
+    seen = torch.zeros(*indices.shape[:3], blocks + 1, dtype=torch.bool)
+    seen.scatter_(-1, indices.long().where(indices >= 0, torch.tensor(blocks)), True)
+    seen = seen[..., :blocks].repeat_interleave(block, -1)[..., :n_k]
+    if seen.shape[1] > 1:
+        seen = _repeated(seen, query.shape[1])
+    return seen & (given[..., :n_k] == 0)
+
+
 def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tensor, _Axes]:
     """Returns the array without axes along which it repeats, and the names of the other axes."""
     axes = tuple(name for name, size, whole in zip(names, a.shape, sizes) if size > 1 or whole == 1 and name != "B")
@@ -174,10 +186,14 @@ def _planned(mask: Mask, query: Tensor, key: Tensor, value: Tensor, wishes: _Wis
 def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: Any, dropout: float = 0.0,
               scaling: Optional[float] = None, is_causal: Optional[bool] = None, softcap: Optional[float] = None,
               s_aux: Optional[Tensor] = None, position_bias: Optional[Tensor] = None,
-              sliding_window: Optional[int] = None, output_attentions: Any = False,
-              **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
+              sliding_window: Optional[int] = None, output_attentions: Any = False, indices: Optional[Tensor] = None,
+              block_indices: Optional[Tensor] = None, **_: Any) -> Tuple[Tensor, Optional[Tensor]]:
     """Implements AttentionInterface. Returns [batch, positions, heads, size]."""
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    if indices is not None:
+        attention_mask = _chosen(attention_mask, indices, 1, query, key.shape[2])
+    if block_indices is not None:
+        attention_mask = _chosen(attention_mask, block_indices, module.indexer.block_size, query, key.shape[2])
     wishes: Optional[_Wishes] = None  # of a call that other layers may repeat
     if (not dropout and not output_attentions and noted() is None and not is_traced()
             and not torch.is_autocast_enabled("cpu")):

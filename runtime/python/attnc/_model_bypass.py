@@ -84,6 +84,12 @@ def module_of(config: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=None)
+def selects(config: Any) -> bool:
+    """Returns whether layers of a model choose keys, for which they need a tensor with the mask."""
+    return any(name.endswith("Indexer") for name in vars(module_of(config) or type))
+
+
+@functools.lru_cache(maxsize=None)
 def reason(config: Any, model_type: str) -> str:
     """Returns the reason why attnc does not reach the attention of a model, or "" if it does."""
     module = module_of(config)

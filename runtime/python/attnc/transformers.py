@@ -30,17 +30,20 @@ def _reason(config: Any) -> str:
     return bypass.reason(kind, config.model_type)
 
 
-def _mask(config: Any = None, **words: Any) -> Mask:
+def _mask(config: Any = None, **words: Any) -> Any:
     """Implements AttentionMaskInterface."""
     why = "" if config is None else _reason(config)
     if why:
         raise ValueError(why)
+    if config is not None and bypass.selects(type(config)):
+        return _masking.eager_mask(**words)
     return mask(**words)
 
 
+_masking: Any = importlib.import_module("transformers.masking_utils")
 bypass.extend()
 importlib.import_module("transformers.modeling_utils").AttentionInterface.register("attnc", attention)
-importlib.import_module("transformers.masking_utils").AttentionMaskInterface.register("attnc", _mask)
+_masking.AttentionMaskInterface.register("attnc", _mask)
 
 
 class Prepared(List[Kernel]):
