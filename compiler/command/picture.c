@@ -37,6 +37,8 @@ static int64_t positions_for(const struct expr *e)
         const struct expr *const by = w.e->op == EXPR_FLOORMOD || w.e->op == EXPR_DIV ? w.e->arg[1] : NULL;
         int64_t found = w.e->op == EXPR_INT && w.e->integer < MOST_POSITIONS ? 3 * llabs(w.e->integer) : 0;
         if (by && by->op == EXPR_INT) found = 16 * by->integer;
+        /* The last query chooses half of the keys. With many of them, each cell would have some. */
+        if (w.e->op == EXPR_DRAWN && w.e->draw->sorted && w.e->draw->count <= CELLS) found = 2 * w.e->draw->count;
         if (found > most) most = found;
     }
     return most;
@@ -73,6 +75,13 @@ static void move_queries(struct graph *g, int64_t step)
     }
 }
 
+/* Sets the values that a tensor has to those of the picture: value j is 1 in the element of the cell of key j. */
+static void set_values(const struct tensor *v, int64_t n, int64_t columns)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t e = 0; e < columns; e++) v->data[j * columns + e] = j / (n / CELLS) == e;
+}
+
 /* Makes rows that change slowly from cell to cell, as rows of a real text do. So a picture shows distances. Rows of
    `near` are those of the same positions. */
 static void draw_rows(double *x, int64_t rows, int64_t elements, const double *near, int64_t times, uint64_t *state)
@@ -101,8 +110,12 @@ static const char *find_weights(const struct unit *p, double *weight, int64_t *p
                                *const v = find(s, QUANTITY_VALUE);
     draw_rows(k->data, n, p->spec->head_dim, NULL, 1, &state);
     draw_rows(q->data, queries, p->spec->head_dim, k->data, n / queries, &state);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t e = 0; e < columns; e++) v->data[j * columns + e] = j / (n / CELLS) == e;
+    set_values(v, n, columns);
+    for (int sum = 0; sum < p->spec->sums; sum++) {
+        const struct user_array *const own = p->spec->sum[sum]->values;
+        for (int t = 0; own && t < s->tensors; t++)
+            if (strcmp(s->tensor[t].name, own->name) == 0) set_values(&s->tensor[t], n, columns);
+    }
     g->outputs = 1; /* keeps only the output `out`, without statistics */
     const char *const wrong = graph_eval(g, &size, s->tensor, s->tensors, out);
     if (wrong) return wrong;
