@@ -187,7 +187,12 @@ static bool print_needs(const struct shared *s)
     const int64_t open = mask_open_keys(spec->mask);
     const bool of_states = s->c && !s->whole && !spec_sums_earlier_keys(spec),
                served = of_states ? spec->emit & EMIT_DECODE : spec->emit & EMIT_STATISTICS;
-    if (of_states && d->period == 0 && (d->after > 0 || d->open_keys > 0)) {
+    if (!of_states && spec->sums) {
+        printf("  several ranks merge the results of one sum: compute each of 'sums' by another kernel\n");
+        return false;
+    }
+    /* Of several sums the distances may be unknown, and the compiler refuses decoding if queries see later keys. */
+    if (of_states && !spec->sums && d->period == 0 && (d->after > 0 || d->open_keys > 0)) {
         printf("  several ranks refuse this form, whose queries see later keys: use algorithm: quadratic\n");
         return false;
     }

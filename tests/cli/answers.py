@@ -294,6 +294,8 @@ def explain_tells_the_time_on_ranks(place):
     for name, refused in ('forgetting', False), ('deltanet_softmax', True):
         said = rows(name, '--set', 'emit=[forward, statistics]', '--ranks', '2')[0]
         check(('refuse this kernel' in said) == refused, said)
+    place.write('sums.yaml', 'similarity: softmax\nsums: {a: {}, c: {mask: causal}}\noutput: a - c\nshape: {head_dim: 64}\n')
+    check("merge the results of one sum: compute each of 'sums' by" in place.attnc('explain', 'sums.yaml', '--ranks', '2', *ALONE).stdout, 'sums')
     for words, why in ((('--link', '1GB/s,1us'), 'explain needs --ranks for --link'),
                        (('--ranks', '2', '--link', '5,1us'), "--link takes a rate and the time of an empty message, as in 12.5GB/s,2us, not '5,1us'"),
                        (('--ranks', '2', '--link', '0B/s,1us'), '--link takes'), (('--ranks', '2,'), '--ranks takes'),

@@ -85,6 +85,11 @@ def kernels():
                                 'algorithm': 'linear', 'arrays': {'far': {'shape': ['B', 'G', 'Nk']}}}), lambda n, rng: {
                 'far': torch.rand(2, 2, n, generator=rng)}),
             'rotated': (small('linear_elu', block=8, prepare='[rope]'), lambda n, rng: {}),
+            'sums': (small({'name': 'two_sums', 'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal',
+                            'scores': {'r': {'key': 'k2'}}, 'output': 'a - lam[h] * c', 'sums': {
+                                'a': {}, 'c': {'similarity': {'custom': {'weight': '0.1 * r'}}, 'normalize': 'none'}},
+                            'arrays': {'k2': {'shape': ['B', 'G', 'Nk', 'D']}, 'lam': {'shape': ['H'], 'learned': True}}}),
+                     lambda n, rng: {'k2': torch.randn(2, 2, n, 8, generator=rng), 'lam': torch.rand(4, generator=rng)}),
             'delta': (small('gated_deltanet'), gates),
             'bias': (small({'name': 'bias', 'similarity': {'softmax': {'modify': 's - slope[h] * (i - j)'}}, 'mask': 'causal',
                             'arrays': {'slope': {'shape': ['H'], 'type': 'real', 'learned': True}}}),
@@ -167,7 +172,7 @@ def processes_compute_what_one_computes(folder):
         kernel._with_rank_gradients()
     of_sums = {name for name, (kernel, _) in made.items() if kernel._with_ranks().has_sums()}
     served = {name for name, (kernel, _) in made.items() if kernel._with_rank_gradients()}
-    check(served & of_sums == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'delta', 'document'},
+    check(served & of_sums == {'linear', 'hedgehog', 'gated', 'local', 'rotated', 'sums', 'delta', 'document'},
           'the chain')
     check(served - of_sums == {'bias', 'causal', 'forgetting', 'window', 'packed', 'padded', 'prefix',
                                                                                       'sink', 'whole', 'keys', 'weighted', 'padded states', 'opened', 'prefix of keys', 'pairs', 'queries',
