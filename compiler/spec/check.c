@@ -321,7 +321,8 @@ static void check_delta(struct spec_reader *r)
     check_rows_of_delta(r, "write", r->spec->write);
     if (r->spec->write && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
         clash(r, yaml_get(delta, "write"),
-              "'write' with softmax is not compiled yet: write 'custom: {weight: \"exp(s)\"}', or leave out 'write'",
+              "'write' with softmax is not compiled yet, because its two sums of a row are relative to two maxima: write "
+              "'custom: {weight: \"exp(s)\"}', or leave out 'write'",
               "similarity");
     if (r->spec->similarity.bias == BIAS_DENSE)
         clash(r, delta, "'delta' with 'bias: dense' is not compiled yet", "similarity");
