@@ -211,7 +211,9 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         int axis = ref_axis(r, k);
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
         const char *index;
-        if (local)
+        if (x->gathers && array_in_pages(x->l, a) && axis == x->gathers->axis)
+            index = arena_printf(arena, "(%s0 + %s)", x->m->axis[axis].name, x->m->axis[axis].name);
+        else if (local)
             index = x->m->axis[axis].name;
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])))
             index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),

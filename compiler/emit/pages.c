@@ -116,7 +116,7 @@ static void gather_rows(struct emitter *x, const struct stmt *s)
     const char *const axis = x->m->axis[s->axis].name, *const work = x->phases ? "share->work" : "work";
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *const array = &x->l->array[k];
-        if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k)) continue;
+        if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k) || !emit_copies_rows(x, s, k)) continue;
         const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
         const int64_t bytes = pages_row_bytes(x->c, array);
         const char *const rows = arena_printf(

@@ -405,14 +405,14 @@ static const struct ref *next_over_rows(const struct emitter *x, const struct st
 static bool is_ahead(struct emitter *x, const struct stmt *s)
 {
     const struct array *const lane = &x->l->array[s->operand[1].of];
-    return !s->where && !lane->paired && !lane->matrix && !emit_is_along(x, s) && !emit_is_fetched(x, s) &&
-           rows_of_caller(x, s);
+    return !s->where && !x->gathers && !lane->paired && !lane->matrix && !emit_is_along(x, s) &&
+           !emit_is_fetched(x, s) && rows_of_caller(x, s);
 }
 
 static bool has_ahead(struct emitter *x, const struct stmt *list)
 {
     struct stmts w = {.list = (struct stmt *)list};
-    for (const struct stmt *s; (s = stmts_next(&w)); w.skip = w.now->op == LOOPS_IF)
+    for (const struct stmt *s; (s = stmts_next(&w)); w.skip = w.now->op == LOOPS_IF || w.now->gathers)
         if (s->op == LOOPS_DOT && is_ahead(x, s)) return true;
     return false;
 }
@@ -429,6 +429,59 @@ const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *
             return s;
     }
     return NULL;
+}
+
+bool emit_is_gathered(struct emitter *x, const struct stmt *s)
+{
+    const struct array *const a = &x->l->array[s->operand[0].of], *const lane = &x->l->array[s->operand[1].of];
+    return s->op == LOOPS_DOT && !s->where && s->operands <= 3 && !x->c->state.paged && array_in_pages(x->l, a) &&
+           emit_stored(a->dtype) == emit_real(x->m->dtype) && lane->kind == ARRAY_TILE && !lane->paired &&
+           !lane->matrix;
+}
+
+bool emit_copies_rows(struct emitter *x, const struct stmt *loop, int array)
+{
+    bool copies = false;
+    for (const struct stmt *s = loop->body; s; s = s->next)
+        copies |= stmt_reads(s, array) && !(emit_is_gathered(x, s) && s->operand[1].of != array);
+    return copies;
+}
+
+/* Prints a product that reads the rows of a list in place. The first product of the loop prefetches rows that the next
+   one reads, and the last one rows that the first one reads in the next tile. */
+static void emit_gathered(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
+{
+    struct arena *const arena = x->m->arena;
+    const struct stmt *const loop = x->gathers, *next = s->next;
+    const char *const axis = x->m->axis[loop->axis].name, *const size = "int64_t ";
+    const bool over = s->axis == loop->axis;
+    while (next && !emit_is_gathered(x, next)) next = next->next;
+    for (const struct stmt *t = loop->body; t && over && !next; t = t->next) next = emit_is_gathered(x, t) ? t : NULL;
+    const struct array *const to_fetch = &x->l->array[(next ? next : s)->operand[0].of];
+    const char *const rows = emit_local(x, to_fetch->name);
+    const struct product_argument extra[] = {
+        {"next", argument[DOT_A].type, rows},
+        {"next_row", size, arena_printf(arena, "%s_row", rows)},
+        {"width", size, arena_printf(arena, "%lld", (long long)x->m->axis[to_fetch->axes[to_fetch->rank - 1]].extent)},
+        {"nexts", size,
+         over ? arena_printf(arena, "min(%s_end - %s1, %lld)", axis, axis, (long long)loop->step) : NULL},
+    };
+    struct product_argument all[MAX_ARGUMENTS];
+    int count = 0;
+    for (int k = 0; k < arguments; k++) {
+        const bool left = k == 0 || k == DOT_TAIL ||
+                          (over ? k == DOT_SPAN || k == DOT_A + 1 : k == DOT_A + 2 || k >= DOT_UPDATE);
+        if (left) continue;
+        all[count] = argument[k];
+        if (k == DOT_SPAN) all[count].value = "64";
+        if (k == DOT_A) all[count].value = emit_local(x, x->l->array[s->operand[0].of].name);
+        count++;
+        if (k == DOT_A + (over ? 2 : 1))
+            all[count++] = (struct product_argument){"index", "const int32_t *",
+                                                     arena_printf(arena, "%s_list + %s0", axis, axis)};
+    }
+    memcpy(all + count, extra, sizeof extra);
+    emit_product_call(x, over ? "dot_over_gathered" : "dot_gathered", all, count + (int)(sizeof extra / sizeof *extra));
 }
 
 /* Prints a product whose rows are tokens. The rows are prefetched. */
@@ -597,7 +650,9 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         position = position_of(x, s);
         emit_line(x, "await_turn(call, task, %s);", position);
     }
-    if (kept)
+    if (x->gathers && emit_is_gathered(x, s))
+        emit_gathered(x, s, argument, arguments);
+    else if (kept)
         emit_kept(x, s, argument, arguments);
     else if (s->where && (across || !axis_is_sequence(&x->m->axis[s->axes[1]])))
         emit_across_region(x, s, argument, arguments, fetched);

@@ -172,7 +172,7 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
     floor_quotient(x->m, drawn->arg[1], &position, &block);
     emit_line(x, "/* every %s in the list of the queries */", a);
     emit_line(x, "int32_t *const %s_list = (int32_t *)%s;", a, take(x, draw_union_bytes(x->c, s)));
-    emit_line(x, "const int64_t %s_end = listed(%s.list, %lld, %s, %s, %s_list);", a, emit_drawn_name(x, drawn),
+    emit_line(x, "const int64_t %s_end = listed_indices(%s.list, %lld, %s, %s, %s_list);", a, emit_drawn_name(x, drawn),
               (long long)block, emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
     open_loop(x, opened,
               arena_printf(x->m->arena, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a,

@@ -159,6 +159,7 @@ void emit_vector_functions(const struct emitter *e, const char *code, struct tex
     if (strstr(code, arena_printf(e->m->arena, "decayed_%s(", e->suffix))) include("decayed_lanes", out);
     if (e->decayed_keys) include("decayed_rows", out);
     include("product", out);
+    if (strstr(code, "_gathered_")) include("gather_product", out);
     if (target_has(e->c->target, TARGET_BF16_PRODUCTS)) {
         text_add(out, "#define PAIRED 1\n");
         include("product", out);

@@ -207,6 +207,9 @@ void pass_tile(struct compilation *c)
         if (region && roles.lane >= 0 && roles.stream >= 0 && reads_pairs(region, &roles) && tile_k > 128) tile_k = 128;
         /* a tile of keys is one block, because blocks that are not listed are skipped */
         if (block >= 32 && block % 16 == 0 && block < tile_k && expr_lists_along(region, roles.stream)) tile_k = block;
+        /* a tile gathers keys, so its length is free */
+        for (struct exprs w = {.of = region}; c->program.by_heads && region && exprs_next(&w);)
+            if (w.e->op == EXPR_DRAWN && w.e->draw->name) tile_k = 128;
     }
     /* With a SOLVE, a tile of equations is not longer than a tile of keys. */
     if (solves && tile_q > tile_k) tile_q = tile_k / 16 * 16;

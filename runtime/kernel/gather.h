@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Writes the indices from <= x < to of the blocks in a list of struct attn_draw. Returns their number. */
-INLINE int64_t listed(const int64_t *list, int64_t block, int64_t from, int64_t to, int32_t *index)
+INLINE int64_t listed_indices(const int64_t *list, int64_t block, int64_t from, int64_t to, int32_t *index)
 {
     int64_t n = 0;
     for (int64_t k = 1; k <= list[0]; k++)

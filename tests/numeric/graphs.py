@@ -182,7 +182,7 @@ def listed(folder, suite, key, dtype):
         f.write(LISTED % {'key': KEYS[key], 'dtype': dtype})
     attnc(suite, graph, '-o', folder)
     with open(folder + '/listed.c') as f:
-        check('gathered(' in f.read(), 'the kernel gathers no rows')
+        check('listed_indices(' in f.read(), 'the kernel gathers no rows')
     for heads in ('1', '4/2', '40/2'):
         done = attnc(suite, 'check', graph, '--lengths', '1,7,70', '--heads', heads)
         check('listed: ok' in done.stdout, done.stdout)
