@@ -61,7 +61,7 @@ void emit_drawn_lists(struct emitter *x, const struct stmt *loop, bool inside)
 void emit_sorted_lists(struct emitter *x, const struct stmt *loop)
 {
     struct drawn_list list = {0};
-    draw_lists(loop, &list);
+    if (!loop->gathers) draw_lists(loop, &list);
     const uint32_t moving = emit_loop_axes(loop->body);
     for (int k = 0; k < list.count; k++) {
         const struct expr *const e = list.e[k];
@@ -172,8 +172,15 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
     floor_quotient(x->m, drawn->arg[1], &position, &block);
     emit_line(x, "/* every %s in the list of the queries */", a);
     emit_line(x, "int32_t *const %s_list = (int32_t *)%s;", a, take(x, draw_union_bytes(x->c, s)));
-    emit_line(x, "const int64_t %s_end = listed_indices(%s.list, %lld, %s, %s, %s_list);", a, emit_drawn_name(x, drawn),
-              (long long)block, emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
+    const char *const range = arena_printf(x->m->arena, "%lld, %s, %s, %s_list", (long long)block,
+                                           emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
+    if (drawn->draw->sorted)
+        emit_line(x, "const int64_t %s_end = indices_in_list(%s + (%s + %s) * %lld, %lld, %s);", a,
+                  emit_name(x->m->arena, drawn->draw->name), emit_integer(x, drawn->arg[2]),
+                  emit_integer_text(x, drawn->arg[0], true), (long long)drawn->draw->count,
+                  (long long)drawn->draw->count, range);
+    else
+        emit_line(x, "const int64_t %s_end = listed_indices(%s.list, %s);", a, emit_drawn_name(x, drawn), range);
     open_loop(x, opened,
               arena_printf(x->m->arena, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a,
                            (long long)s->step));

@@ -88,19 +88,24 @@ static bool same_bound(struct module *m, const struct expr *a, const struct expr
 static bool needs_neighbours(const struct expr *e, int axis, int lane)
 {
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
-        const bool own = (w.e->op == EXPR_LO || w.e->op == EXPR_HI) && w.e->integer == axis;
-        if (own || (expr_axes(w.e) >> axis & 1 && (lane == axis || expr_is_of_ids(w.e->op)))) return true;
+        const bool own = (w.e->op == EXPR_LO || w.e->op == EXPR_HI) && w.e->integer == axis,
+                   looks_up = expr_is_of_ids(w.e->op) || w.e->op == EXPR_DRAWN;
+        if (own || (expr_axes(w.e) >> axis & 1 && (lane == axis || looks_up))) return true;
     }
     return false;
 }
 
-/* Whether kernels can gather the rows that loop s reads: its body reads arrays only at its index, and whole rows. */
-static bool can_gather(const struct loops *l, const struct stmt *s)
+/* Whether kernels can gather the rows that loop s reads: its body reads arrays only at its index, and whole rows. If
+   `rest` is not NULL, it replaces the loop's region. */
+static bool can_gather(const struct loops *l, const struct stmt *s, const struct expr *rest)
 {
     const struct expr *const index = expr_index(l->module, s->axis);
     struct stmts w = {.list = s->body};
     for (const struct stmt *t; (t = stmts_next(&w));) {
-        if (t->op == LOOPS_FOR || t->op == LOOPS_IF || t->op == LOOPS_SOLVE || t->where) return false;
+        const int lane = t->rank ? t->axes[t->rank - 1] : -1;
+        const bool tests = only_masks(t, s->where) || (t->where && t->where == s->where);
+        if (t->op == LOOPS_FOR || t->op == LOOPS_IF || t->op == LOOPS_SOLVE || (t->where && !tests)) return false;
+        if (tests && rest && needs_neighbours(rest, s->axis, lane)) return false;
         for (int k = 0; k < t->operands; k++) {
             const struct array *const a = &l->array[t->operand[k].of];
             for (int n = 0; n < a->rank && a->kind != ARRAY_TILE; n++) {
@@ -112,17 +117,66 @@ static bool can_gather(const struct loops *l, const struct stmt *s)
         }
         for (int k = 0; k < t->assigns; k++)
             if (l->array[t->assign[k].to.of].kind != ARRAY_TILE ||
-                (t->op == LOOPS_MAP && needs_neighbours(t->assign[k].expr, s->axis, t->axes[t->rank - 1])))
+                (t->op == LOOPS_MAP && !tests && needs_neighbours(t->assign[k].expr, s->axis, lane)))
                 return false;
     }
     return true;
 }
 
-/* Whether loops over the axes `single`, which have one index at a time, fix the list of a range. */
-static bool fixes_list(const struct ranges *r, uint32_t single)
+/* Finds a list of the axis's indices in a conjunction. The loops over `single` fix the list. Sets *rest to the other
+   conditions. Returns NULL, or the list. */
+static const struct expr *list_in(struct module *m, const struct expr *e, int axis, uint32_t single,
+                                  const struct expr **rest)
 {
-    const struct expr *const drawn = r->count == 1 ? r->range[0].drawn : NULL;
-    return drawn && drawn->draw->name && !((expr_axes(drawn->arg[0]) | expr_axes(drawn->arg[2])) & ~single);
+    const uint32_t own = AXIS(axis);
+    if (e->op == EXPR_DRAWN && e->draw->name && !((expr_axes(e->arg[0]) | expr_axes(e->arg[2])) & ~single) &&
+        expr_axes(e->arg[1]) == own) {
+        *rest = NULL;
+        return e;
+    }
+    for (int k = 0; k < 2 && e->op == EXPR_AND; k++) {
+        const struct expr *const found = list_in(m, e->arg[k], axis, single, rest), *const other = e->arg[1 - k];
+        if (found) *rest = *rest ? expr_and(m, *rest, other) : other;
+        if (found) return found;
+    }
+    return NULL;
+}
+
+/* Replaces tests of the region in a list of statements. */
+static void replace_tests(struct module *m, struct stmt *s, const struct expr *region, const struct expr *by)
+{
+    for (; s; s = s->next) {
+        if (s->op == LOOPS_DOT && s->where == region) s->where = by;
+        if (only_masks(s, region)) s->assign[0].expr = expr_replace(m, s->assign[0].expr, region, by);
+    }
+}
+
+/* If the region of loop s is a list of its indices, lets the loop gather the rows of these. Other conditions of the
+   region are bounds of the indices, or stay as tests. */
+static bool gather(struct loops *l, struct stmt *s, uint32_t single)
+{
+    struct module *const m = l->module;
+    struct ranges reached = {0}, inside = {0};
+    const struct expr *rest = NULL, *const list = single ? list_in(m, s->where, s->axis, single, &rest) : NULL;
+    if (!list) return false;
+    if (rest) region_ranges(m, rest, s->axis, false, &reached);
+    if (rest) region_ranges(m, rest, s->axis, true, &inside);
+    const bool bounds = !rest || (plain(&reached) && plain(&inside) && !region_reached(m, rest, s->axis) &&
+                                  same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
+                                  same_bound(m, reached.range[0].to, inside.range[0].to, single));
+    if (!can_gather(l, s, bounds ? NULL : rest)) return false;
+    struct ranges listed = {.count = 1, .range = {{.drawn = list}}};
+    const struct range *const bound = &reached.range[0];
+    if (rest && bounds && bound->from) listed.range[0].from = expr_max(m, expr_int(m, 0), bound->from);
+    if (rest && bounds && bound->to) listed.range[0].to = expr_min(m, expr_size(m, s->axis), bound->to);
+    set_ranges(l, s, &listed);
+    if (bounds)
+        drop_tests(&s->body, s->where);
+    else
+        replace_tests(m, s->body, s->where, rest);
+    s->where = NULL;
+    s->gathers = true;
+    return true;
 }
 
 /* Limits loop s to its region. If the new bounds imply the region, removes the tests of the region. `single`: the
@@ -131,6 +185,7 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
 {
     struct module *m = l->module;
     struct ranges reached, inside;
+    if (gather(l, s, single)) return;
     region_ranges(m, s->where, s->axis, false, &reached);
     if (reached.count == 0) s->to = s->from;
     if (plain(&reached)) {
@@ -141,13 +196,11 @@ static void limit(struct loops *l, struct stmt *s, uint32_t single)
     s->when = region_reached(m, s->where, s->axis);
 
     region_ranges(m, s->where, s->axis, true, &inside);
-    const bool listed = fixes_list(&reached, single);
-    if (single && (listed || plain(&reached)) && inside.count == 1 && inside.range[0].drawn == reached.range[0].drawn &&
-        !s->when && same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
+    if (single && plain(&reached) && plain(&inside) && !s->when &&
+        same_bound(m, reached.range[0].from, inside.range[0].from, single) &&
         same_bound(m, reached.range[0].to, inside.range[0].to, single)) {
         drop_tests(&s->body, s->where);
         s->where = NULL;
-        s->gathers = listed && can_gather(l, s);
         return;
     }
     struct stmt *condition = stmt_new(l, LOOPS_IF);
