@@ -91,7 +91,9 @@ static bool has_size(const struct module *m, const struct expr *e)
         const bool read = w.e->op == EXPR_ID || w.e->op == EXPR_ELEMENT;
         if (w.e->op == EXPR_SIZE && axis_is_sequence(&m->axis[w.e->integer])) return true;
         /* the last operand of a draw is the number of blocks, which draws with `upto` do not use */
-        w.skip = read || (w.e->op == EXPR_DRAWN && w.e->draw->upto);
+        const bool listed = w.e->op == EXPR_DRAWN && w.e->draw->sorted; /* it is the number of a row of lists */
+        if (listed && has_size_in_row(m, w.e->arg[2])) return true;
+        w.skip = read || listed || (w.e->op == EXPR_DRAWN && w.e->draw->upto);
         if (w.skip && ((read ? has_size_in_row : has_size)(m, w.e->arg[0]) || has_size(m, w.e->arg[1]))) return true;
     }
     return false;

@@ -196,12 +196,6 @@ bool unit_can_decode(const struct unit *p, bool asked, struct diagnostics *d)
     spec_expressions(spec, check_elements, &checker);
     if (spec->graph && graph_has(p->graph, EXPR_RANDOM)) /* extend drops nothing */
         diagnostics_error(d, (struct position){0, 0}, "decoding a graph with 'random' is not compiled yet");
-    if (lists_of_keys(p->graph)) {
-        diagnostics_error(d, spec->mask ? spec->mask->at : spec->emit_at,
-                          "decoding with the mask 'top' is not compiled yet: a state has no lists of the best keys");
-        diagnostics_note(d, checker.asked_at,
-                         "without 'decode' in 'emit', forward and backward of whole sequences work");
-    }
     if (diagnostics_errors(d) > errors) return false;
     if (spec->linformer) {
         diagnostics_error(d, spec->project_at,

@@ -106,8 +106,9 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
 void maker_each(struct maker *x, enum kernel_step step, int part)
 {
     struct versions *const made = &x->p->kernel.of[step];
+    const bool selects = step == STEP_SELECT || step == STEP_SELECT_NEW;
     const struct program program = {
-        .kind = step_table[step].kind, .rows = step == STEP_SELECT ? 0 : part, .list = step == STEP_SELECT ? part : 0};
+        .kind = step_table[step].kind, .rows = selects ? 0 : part, .list = selects ? part : 0};
     for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
         const struct compilation *const c = maker_compile(x, NULL, v->target, program, !made->count);
         versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1, .part = part});
@@ -125,6 +126,12 @@ void maker_select(struct maker *x)
 {
     const int lists = lists_of_keys(x->p->graph);
     for (int n = 0; n < lists; n++) maker_each(x, STEP_SELECT, n);
+}
+
+void maker_select_new(struct maker *x)
+{
+    const int lists = lists_of_keys(x->p->graph);
+    for (int n = 0; n < lists; n++) maker_each(x, STEP_SELECT_NEW, n);
 }
 
 void maker_note_gradients(const struct maker *x)

@@ -37,6 +37,7 @@ void maker_backward(struct maker *x);
 void maker_extend(struct maker *x);
 void maker_prepare(struct maker *x);
 void maker_select(struct maker *x);
+void maker_select_new(struct maker *x);
 void maker_attend(struct maker *x);
 void maker_foldable(struct maker *x);
 /* Whether two states with sums can be added, if programs add them. (extend.c) */

@@ -52,7 +52,7 @@ static void take_pages(struct unit *p, struct compilation *const *attending, int
         c->loops->workspace -= pages_workspace(c);
         c->state.paged = true;
         c->loops->workspace += pages_workspace(c);
-        c->state.common = c->program.few && common_keys_of(c->loops, &common);
+        c->state.common = c->program.few && !lists_of_keys(p->graph) && common_keys_of(c->loops, &common);
     }
     p->kernel.paged = paged;
 }
@@ -135,7 +135,10 @@ void maker_state(struct maker *x)
     struct emission *const kernel = &p->kernel;
     const struct versions *const extend = &kernel->of[STEP_EXTEND];
     struct compilation *attending[MAX_EMITTED]; /* the code that attends to keys in a state */
-    const int attendings = versions_code(unit_attending(p), NULL, (const struct compilation **)attending, 0);
+    const struct versions
+        *const selecting = &kernel->of[kernel->of[STEP_SELECT_NEW].count ? STEP_SELECT_NEW : STEP_SELECT];
+    const struct compilation **const code = (const struct compilation **)attending;
+    const int attendings = versions_code(selecting, NULL, code, versions_code(unit_attending(p), NULL, code, 0));
     check_storage(x);
     if (!x->good) return;
     if (!extend->count && (kernel->of[STEP_CORRECT].count ||

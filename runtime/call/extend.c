@@ -4,11 +4,12 @@
 /* ---- the workspace ---- */
 
 /* The parts of the workspace of a call, one after the other: growths and jobs, numbers for each page, prefix sums,
-   memory for keys that several sequences share, prepared keys, and the memory of the threads. */
+   memory for keys that several sequences share, prepared keys, lists of the best keys, and the memory of the threads.
+ */
 struct extend_memory {
-    size_t pages, sums, common, prepared, threads; /* where these begin */
-    size_t of_sums, bytes;                         /* of_sums: of a sequence; bytes: of a thread */
-    int64_t piece;                                 /* the tokens for which there is room for prefix sums */
+    size_t pages, sums, common, prepared, lists, threads; /* where these begin */
+    size_t of_sums, of_lists, bytes;                      /* of_sums, of_lists: of a sequence; bytes: of a thread */
+    int64_t piece;                                        /* the tokens for which there is room for prefix sums */
 };
 
 /* Returns the workspace of a thread, in bytes. */
@@ -19,6 +20,8 @@ static size_t bytes_of_extending(const struct kernel *kernel, const struct progr
                                      : attn_call_max_bytes(kernel, RUN_FORWARD, INT64_MAX);
     if (kernel->prepared) bytes = larger(bytes, attn_call_max_bytes(kernel, RUN_PREPARE, INT64_MAX));
     if (kernel->prefix_row) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_TERMS)));
+    if (kernel->lists) bytes = larger(bytes, attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX));
+    if (kernel->lists) bytes = larger(bytes, attn_call_max_bytes(kernel, RUN_SELECT_NEW, INT64_MAX));
     if (kernel->appends) bytes = larger(bytes, attn_call_bytes_a_thread(attn_call_program_of(kernel, RUN_APPEND)));
     return bytes;
 }
@@ -37,7 +40,11 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
     }
     m.common = bytes_plus(m.sums, bytes_times(m.of_sums, p->batch));
     m.prepared = bytes_plus(m.common, attn_state_common_bytes(kernel, p));
-    m.threads = bytes_plus(m.prepared, attn_state_prepared_bytes(kernel, p));
+    m.lists = bytes_plus(m.prepared, attn_state_prepared_bytes(kernel, p));
+    struct attn_problem one = *p;
+    one.batch = 1;
+    if (kernel->lists) m.of_lists = attn_call_lists_bytes(kernel, &one);
+    m.threads = bytes_plus(m.lists, bytes_times(m.of_lists, p->batch));
     if (extends->matrix.features) m.threads = bytes_plus(m.threads, whole_lines(extends->kept)); /* NAME_state_get */
     return m;
 }
@@ -166,7 +173,6 @@ static int choose_program(struct growth *g, const struct appending *x, int64_t m
                                           attn_call_rows_of(kernel, &call->p), call->p.n_q);
         if (!attn_call_runs(call->program)) return ATTN_EMACHINE;
     }
-    if (x->asked && call->program->by_heads) attn_call_heads_as_queries(call);
     return 0;
 }
 
@@ -313,6 +319,25 @@ static void end_piece(struct growth *g, const struct appending *x)
     advance_arrays(&g->call, g->m);
 }
 
+/* Computes the lists of the best keys for the pieces of all growths. Returns 0 or an error. */
+static int make_lists(unsigned char *workspace, int64_t growths, struct job *job, const struct appending *x)
+{
+    for (int list = 0;; list++) {
+        int64_t jobs = 0;
+        for (int64_t k = 0; k < growths; k++) {
+            struct growth *const g = growth_number(x->kernel, workspace, k);
+            if (g->left == 0) continue;
+            unsigned char *const at = x->lists + (size_t)g->b * x->of_lists;
+            const struct program *const selects = attn_call_place_list(&g->call, list, at, 1);
+            if (selects && !attn_call_runs(selects)) return ATTN_EMACHINE;
+            if (selects) job[jobs++] = (struct job){.call = &g->call, .program = selects};
+            if (!selects) attn_call_number_lists(&g->call);
+        }
+        const int error = jobs ? attn_call_run_jobs(job, jobs, x->threads, x->work, x->bytes) : 0;
+        if (error || !jobs) return error;
+    }
+}
+
 /* Appends the tokens of all growths in the workspace. In each round, threads share the work of a piece of each growth.
    Returns 0 or an error. */
 static int grow(unsigned char *workspace, int64_t growths, const struct appending *x)
@@ -327,9 +352,11 @@ static int grow(unsigned char *workspace, int64_t growths, const struct appendin
             error = begin_piece(g, x);
             pieces++;
         }
+        if (!error && pieces && x->kernel->lists && x->asked) error = make_lists(workspace, growths, job, x);
         if (!error && pieces && x->common && x->asked) error = attn_state_sum_common(workspace, growths, job, x);
         for (int64_t k = 0; k < growths && !error; k++) {
-            const struct growth *const g = growth_number(x->kernel, workspace, k);
+            struct growth *const g = growth_number(x->kernel, workspace, k);
+            if (g->left > 0 && x->asked && g->call.program->by_heads) attn_call_heads_as_queries(&g->call);
             if (g->left > 0 && (x->kernel->carried || x->asked))
                 job[jobs++] = (struct job){.call = &g->call, .program = g->call.program};
         }
@@ -430,6 +457,8 @@ static int take_memory(struct appending *x, const struct attn_problem *problem, 
     x->sums = workspace + m.sums;
     x->common = x->pages && x->kernel->common_row > 0 ? workspace + m.common : NULL;
     x->prepared = workspace + m.prepared;
+    x->lists = workspace + m.lists;
+    x->of_lists = m.of_lists;
     x->work = workspace + m.threads;
     if (!x->pages) return 0;
     return attn_state_check_pages(x, &x->whole->p, (int32_t *)(void *)(workspace + m.pages), workspace,

@@ -11,19 +11,48 @@ ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct 
     return bytes;
 }
 
+/* Returns the program that computes list number `list`. With a state, it may read prepared keys. */
+static const struct program *program_of_list(const struct kernel *kernel, int list, int of_state)
+{
+    const struct program *const prepared = of_state ? attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX,
+                                                                        MANY_ROWS, 0)
+                                                    : NULL;
+    return prepared && attn_call_runs(prepared) ? prepared
+                                                : attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
+}
+
+ATTN_API const struct program *attn_call_place_list(struct call *call, int list, unsigned char *at, int of_state)
+{
+    const struct kernel *const kernel = call->kernel;
+    const int number = list;
+    for (int k = 0; k < kernel->arrays; k++) {
+        if (kernel->array[k].origin != FROM_LISTS) continue;
+        call->array[k].at = at;
+        if (list-- == 0) return program_of_list(kernel, number, of_state);
+        at += whole_lines(attn_call_elements(&kernel->array[k], &call->p) * sizeof(int32_t));
+    }
+    return NULL;
+}
+
+ATTN_API void attn_call_number_lists(struct call *call)
+{
+    for (int k = 0; k < call->kernel->arrays; k++) {
+        const struct array *const a = &call->kernel->array[k];
+        if (a->origin != FROM_LISTS || !(a->sizes >> -ATTN_BATCH & 1)) continue;
+        const size_t bytes = attn_call_elements(a, &call->p) / (size_t)call->p.batch * sizeof(int32_t);
+        call->array[k].at = (void *)((uintptr_t)call->array[k].at - (size_t)call->first_sequence * bytes);
+    }
+}
+
 ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work)
 {
     const struct kernel *const kernel = call->kernel;
     unsigned char *at = work - attn_call_lists_bytes(kernel, &call->p);
-    int error = 0, list = 0;
+    int error = 0;
     if (kernel->masks) at -= attn_call_tiles_bytes(kernel, &call->p);
-    for (int k = 0; kernel->lists && k < kernel->arrays && !error; k++) {
-        if (kernel->array[k].origin != FROM_LISTS) continue;
-        const struct program *const selects = attn_call_program(kernel, RUN_SELECT, list++, INT64_MAX, MANY_ROWS, 0);
-        if (!attn_call_runs(selects)) return ATTN_EMACHINE;
-        call->array[k].at = at;
-        at += whole_lines(attn_call_elements(&kernel->array[k], &call->p) * sizeof(int32_t));
-        error = attn_call_run(call, selects, threads, work, attn_call_bytes_a_thread(selects));
-    }
+    const struct program *selects;
+    for (int list = 0; kernel->lists && !error && (selects = attn_call_place_list(call, list, at, 0)); list++)
+        error = attn_call_runs(selects) ? attn_call_run(call, selects, threads, work, attn_call_bytes_a_thread(selects))
+                                        : ATTN_EMACHINE;
     return error;
 }

@@ -229,6 +229,8 @@ struct appending {
     unsigned char *work;            /* the workspace of the threads */
     size_t bytes;                   /* the bytes of a thread in it */
     unsigned char *prepared;        /* memory for prepared keys before they are rounded */
+    unsigned char *lists;           /* the lists of the best keys */
+    size_t of_lists;                /* the bytes of a sequence in it */
     const struct attn_pages *pages; /* or NULL */
     struct rows page;               /* the rows in page 0 */
     unsigned char *common;          /* memory for keys that several sequences share, or NULL */

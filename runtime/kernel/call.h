@@ -141,7 +141,8 @@ enum program_role {
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
     RUN_PREPARE,  /* prepares keys, or other rows, for a state */
     RUN_WEIGHTS,  /* computes weights of pairs, if the call wants them */
-    RUN_SELECT    /* computes one of the lists of the best keys */
+    RUN_SELECT,   /* computes one of the lists of the best keys */
+    RUN_SELECT_NEW /* the same for new tokens of a state that stores prepared keys or rows */
 };
 
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
