@@ -110,13 +110,30 @@ const char *emit_paged_after(const struct emitter *x, int array, const char *at)
         arena_printf(x->m->arena, ", %d", emit_early_for_several(x->c->target, x->l->array[array].dtype)));
 }
 
+bool emit_is_gathered(struct emitter *x, const struct stmt *s)
+{
+    const struct array *const a = &x->l->array[s->operand[0].of], *const lane = &x->l->array[s->operand[1].of];
+    return s->op == LOOPS_DOT && !s->where && s->operands <= 3 && !x->c->state.paged && array_in_pages(x->l, a) &&
+           emit_stored(a->dtype) == emit_real(x->m->dtype) && lane->kind == ARRAY_TILE && !lane->paired &&
+           !lane->matrix;
+}
+
+/* Returns whether a statement of the loop needs a copy of the rows that it gathers from the array. */
+static bool copies_rows(struct emitter *x, const struct stmt *loop, int array)
+{
+    bool copies = false;
+    for (const struct stmt *s = loop->body; s; s = s->next)
+        copies |= stmt_reads(s, array) && !(emit_is_gathered(x, s) && s->operand[1].of != array);
+    return copies;
+}
+
 /* Declares pointers to copies of the rows of a tile's indices. */
 static void gather_rows(struct emitter *x, const struct stmt *s)
 {
     const char *const axis = x->m->axis[s->axis].name, *const work = x->phases ? "share->work" : "work";
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *const array = &x->l->array[k];
-        if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k) || !emit_copies_rows(x, s, k)) continue;
+        if (!array_in_pages(x->l, array) || !emit_reads_keys(x, s, k) || !copies_rows(x, s, k)) continue;
         const char *const name = emit_local(x, array->name), *const type = emit_stored(array->dtype);
         const int64_t bytes = pages_row_bytes(x->c, array);
         const char *const rows = arena_printf(

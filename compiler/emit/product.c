@@ -431,25 +431,10 @@ const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *
     return NULL;
 }
 
-bool emit_is_gathered(struct emitter *x, const struct stmt *s)
-{
-    const struct array *const a = &x->l->array[s->operand[0].of], *const lane = &x->l->array[s->operand[1].of];
-    return s->op == LOOPS_DOT && !s->where && s->operands <= 3 && !x->c->state.paged && array_in_pages(x->l, a) &&
-           emit_stored(a->dtype) == emit_real(x->m->dtype) && lane->kind == ARRAY_TILE && !lane->paired &&
-           !lane->matrix;
-}
-
-bool emit_copies_rows(struct emitter *x, const struct stmt *loop, int array)
-{
-    bool copies = false;
-    for (const struct stmt *s = loop->body; s; s = s->next)
-        copies |= stmt_reads(s, array) && !(emit_is_gathered(x, s) && s->operand[1].of != array);
-    return copies;
-}
-
 /* Prints a product that reads the rows of a list in place. The first product of the loop prefetches rows that the next
    one reads, and the last one rows that the first one reads in the next tile. */
-static void emit_gathered(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
+static void emit_gathered(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
+                          int arguments)
 {
     struct arena *const arena = x->m->arena;
     const struct stmt *const loop = x->gathers, *next = s->next;

@@ -26,10 +26,8 @@ bool emit_shares_pass(struct emitter *x, const struct stmt *rows);
    - emit_paged_rows returns C for paged_NAME. `parts` is the number that paged_rows takes.
    - emit_paged_row returns C for the address of row `at`, or NULL if there is no such row. emit_paged_after returns C
      for the `after` of a product whose rows end there. */
-/* Returns whether product s in a loop that gathers rows reads them in place. emit_copies_rows returns whether a
-   statement of the loop needs a copy of the array's rows. */
+/* Returns whether product s in a loop that gathers rows reads them in place. */
 bool emit_is_gathered(struct emitter *x, const struct stmt *s);
-bool emit_copies_rows(struct emitter *x, const struct stmt *loop, int array);
 bool emit_is_along(const struct emitter *x, const struct stmt *s);
 bool emit_is_fetched(const struct emitter *x, const struct stmt *s);
 bool emit_reads_keys(const struct emitter *x, const struct stmt *s, int array);

@@ -192,9 +192,8 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
 ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct attn_problem *p);
 ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work);
 /* Places the lists up to number `list` at `at`, and returns the program that computes this one, or NULL after the last
-   list. attn_call_number_lists lets programs read them that count sequences from the first one of the batch. */
+   list. */
 ATTN_API const struct program *attn_call_place_list(struct call *call, int list, unsigned char *at, int of_state);
-ATTN_API void attn_call_number_lists(struct call *call);
 /* Sets n elements from `to` on to 0 in each row of an array of queries. */
 ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *place, int64_t elements);
 

@@ -331,7 +331,6 @@ static int make_lists(unsigned char *workspace, int64_t growths, struct job *job
             const struct program *const selects = attn_call_place_list(&g->call, list, at, 1);
             if (selects && !attn_call_runs(selects)) return ATTN_EMACHINE;
             if (selects) job[jobs++] = (struct job){.call = &g->call, .program = selects};
-            if (!selects) attn_call_number_lists(&g->call);
         }
         const int error = jobs ? attn_call_run_jobs(job, jobs, x->threads, x->work, x->bytes) : 0;
         if (error || !jobs) return error;

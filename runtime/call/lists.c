@@ -21,27 +21,25 @@ static const struct program *program_of_list(const struct kernel *kernel, int li
                                                 : attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
 }
 
+/* Returns the address of a list for kernels, which count sequences from the first one of the batch. */
+static void *numbered(const struct call *call, const struct array *a, unsigned char *at)
+{
+    if (call->first_sequence == 0 || !(a->sizes >> -ATTN_BATCH & 1)) return at;
+    const size_t bytes = attn_call_elements(a, &call->p) / (size_t)call->p.batch * sizeof(int32_t);
+    return (void *)((uintptr_t)at - (size_t)call->first_sequence * bytes);
+}
+
 ATTN_API const struct program *attn_call_place_list(struct call *call, int list, unsigned char *at, int of_state)
 {
     const struct kernel *const kernel = call->kernel;
     const int number = list;
     for (int k = 0; k < kernel->arrays; k++) {
         if (kernel->array[k].origin != FROM_LISTS) continue;
-        call->array[k].at = at;
+        call->array[k].at = numbered(call, &kernel->array[k], at);
         if (list-- == 0) return program_of_list(kernel, number, of_state);
         at += whole_lines(attn_call_elements(&kernel->array[k], &call->p) * sizeof(int32_t));
     }
     return NULL;
-}
-
-ATTN_API void attn_call_number_lists(struct call *call)
-{
-    for (int k = 0; k < call->kernel->arrays; k++) {
-        const struct array *const a = &call->kernel->array[k];
-        if (a->origin != FROM_LISTS || !(a->sizes >> -ATTN_BATCH & 1)) continue;
-        const size_t bytes = attn_call_elements(a, &call->p) / (size_t)call->p.batch * sizeof(int32_t);
-        call->array[k].at = (void *)((uintptr_t)call->array[k].at - (size_t)call->first_sequence * bytes);
-    }
 }
 
 ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work)

@@ -16,7 +16,7 @@ INLINE int64_t listed_indices(const int64_t *list, int64_t block, int64_t from, 
     return n;
 }
 
-/* The same for `count` ascending numbers of blocks. After the last one, numbers are negative. */
+/* Like listed_indices, for `count` ascending numbers of blocks. After the last one, numbers are negative. */
 INLINE int64_t indices_in_list(const int32_t *list, int64_t count, int64_t block, int64_t from, int64_t to,
     int32_t *index)
 {

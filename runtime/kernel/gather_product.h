@@ -65,7 +65,7 @@ TARGET INLINE void T(dot_over_gathered)(int64_t lanes, const int64_t rows, int64
     for (int64_t x = 0; x < lanes; x += LANES) {
         const T(vec) times = update >= 2 && factor ? T(load)(factor + x) : T(splat)(1);
         for (int64_t block = 0; block < blocks; block++) {
-            /* the last block may overlap the one before it, but it adds only rows of its own */
+            /* the last block may overlap the one before it, but does not add its rows again */
             const int64_t from = block * GATHERED_ROWS, first = max(min(from, rows - GATHERED_ROWS), 0);
             T(vec) sum[GATHERED_ROWS];
             UNROLL for (int r = 0; r < GATHERED_ROWS; r++) sum[r] = (T(vec)){0};
