@@ -17,8 +17,15 @@ static uint64_t splitmix64(uint64_t x)
 static bool listed(const struct draw *draw, struct ids *ids, int64_t row, int64_t b)
 {
     int64_t length;
-    const double *const number = ids_row(ids, draw->name, row, &length);
+    const double *number = ids_row(ids, draw->name, row, &length);
     bool holds = false;
+    for (int64_t half; number && draw->sorted && length > 1; length -= half) { /* negative numbers are the last */
+        half = length / 2;
+        if (number[half] >= 0 && number[half] <= (double)b)
+            number += half;
+        else
+            half = length - half;
+    }
     for (int64_t k = 0; number && k < length && b >= 0; k++) holds |= number[k] == (double)b;
     return holds;
 }

@@ -388,6 +388,22 @@ static void explain_pairs(const struct unit *p)
         printf("  %lld bytes read for a key and its value, once for every %lld queries: %.1f FLOPs a byte\n", keys,
                (long long)queries_together(c), (double)products * (double)queries_together(c) / (double)keys);
     }
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_SELECT], &v);) {
+        if (v->target != c->target) continue;
+        const struct graph *const g = v->c->graph;
+        const struct value *const list = &g->value[g->output[0].value];
+        count_pair(g, &products, &scalars);
+        printf("  first a sweep over all keys that lists the %lld best %s of each row, once for %s: %lld FLOPs in "
+               "products and "
+               "about %lld scalar operation%s for a pair; the sweep over values then visits tiles of keys with a "
+               "listed key\n",
+               (long long)g->module->axis[list->axes[list->rank - 1]].extent,
+               list->block > 1 ? "blocks of keys" : "keys",
+               axes_have(g->module, list->rank, list->axes, SIZE_MEMBERS)    ? "each query head"
+               : axes_have(g->module, list->rank, list->axes, SIZE_KV_HEADS) ? "each key/value head"
+                                                                             : "all heads",
+               products, scalars, scalars == 1 ? "" : "s");
+    }
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim,
            element * (long long)spec->value_dim);
 }

@@ -201,6 +201,7 @@ void explain_costs(const struct unit *p, const struct costs *costs)
         printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
     if (integers & ASSUMED_BOUNDS) printf("  Half of the keys of a sequence are padding.\n");
     if (integers & ASSUMED_LISTS) printf("  Lists of blocks have different blocks, drawn at random.\n");
+    if (integers & ASSUMED_BEST) printf("  The best keys of a row are spread over all keys.\n");
     if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
 }
 

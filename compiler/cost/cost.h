@@ -39,8 +39,8 @@ struct counts {
     double bytes;   /* bytes moved to and from memory */
     double once;    /* the bytes of all arrays, each moved once */
 };
-/* The kinds of integer parameters, as bits: ids of keys, bounds of keys, lists of blocks. */
-enum assumed { ASSUMED_IDS = 1, ASSUMED_BOUNDS = 2, ASSUMED_LISTS = 4 };
+/* The kinds of integer parameters, as bits: ids of keys, bounds of keys, lists of blocks, lists of the best keys. */
+enum assumed { ASSUMED_IDS = 1, ASSUMED_BOUNDS = 2, ASSUMED_LISTS = 4, ASSUMED_BEST = 8 };
 unsigned assumed_integers(const struct graph *g); /* the kinds that the graph has */
 
 /* Counts the work of a call.

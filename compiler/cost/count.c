@@ -551,6 +551,36 @@ static double *make_lists(const struct counter *x, int64_t lists, int64_t count,
     return number;
 }
 
+/* Returns the number of keys in a block of the sorted lists `name`. */
+static int64_t keys_of_list(const struct counter *x, const char *name)
+{
+    int64_t keys = 1;
+    const struct expr *position;
+    for (int n = 0; n < x->g->values; n++)
+        for (struct exprs w = {.of = x->g->value[n].where}; w.of && exprs_next(&w);)
+            if (w.e->op == EXPR_DRAWN && w.e->draw->sorted && strcmp(w.e->draw->name, name) == 0)
+                floor_quotient(x->m, w.e->arg[1], &position, &keys);
+    return keys;
+}
+
+/* Makes sorted lists of the best keys of some rows, spread over all keys. */
+static void make_best(struct counter *x, const struct value *v, int64_t count)
+{
+    enum { MAX_NUMBERS = 1 << 20 };
+    const int64_t blocks = (x->size->n_k - 1) / keys_of_list(x, v->name) + 1,
+                  apart = blocks > count ? blocks / count : 1,
+                  lists = x->size->n_q * count <= MAX_NUMBERS ? x->size->n_q : MAX_NUMBERS / count + 1;
+    double *const number = arena_alloc(x->m->arena, (size_t)(lists * count) * sizeof *number);
+    for (int64_t n = 0; n < lists * count; n++) {
+        const int64_t k = n % count;
+        number[n] = k >= blocks       ? -1
+                    : blocks <= count ? (double)k
+                                      : (double)(k * blocks / count +
+                                                 (int64_t)((uint64_t)n * UINT64_C(0x9E3779B97F4A7C15) >> 33) % apart);
+    }
+    ids_add(&x->ids, v->name, number, lists, count, false);
+}
+
 /* Returns the axis of query blocks of a parameter with lists of blocks, or -1. */
 static int axis_of_lists(const struct graph *g, const struct value *v)
 {
@@ -565,7 +595,8 @@ unsigned assumed_integers(const struct graph *g)
     for (int n = 0; n < g->values; n++) {
         const struct value *const v = &g->value[n];
         if (!v->integers || v->bytes) continue;
-        kinds |= axis_of_lists(g, v) >= 0                                              ? ASSUMED_LISTS
+        kinds |= v->op == GRAPH_SELECT || v->origin == ORIGIN_COMPUTED                 ? ASSUMED_BEST
+                 : axis_of_lists(g, v) >= 0                                            ? ASSUMED_LISTS
                  : v->rank && g->module->axis[v->axes[v->rank - 1]].source == SIZE_N_K ? ASSUMED_IDS
                                                                                        : ASSUMED_BOUNDS;
     }
@@ -584,6 +615,8 @@ static void make_ids(struct counter *x)
         const int last = v->rank ? v->axes[v->rank - 1] : -1, blocks = axis_of_lists(x->g, v);
         if (v->bytes || v->hides)
             ids_add(&x->ids, v->name, one, 1, 1, false);
+        else if (v->op == GRAPH_SELECT || v->origin == ORIGIN_COMPUTED)
+            make_best(x, v, x->extent[last]);
         else if (blocks >= 0)
             ids_add(&x->ids, v->name, make_lists(x, x->extent[blocks], x->extent[last], x->m->axis[blocks].extent),
                     x->extent[blocks], x->extent[last], false);

@@ -361,7 +361,7 @@ void pass_residues(struct compilation *c)
 {
     struct module *m = c->loops->module;
     struct place p;
-    if (!find_place(c->loops, &p)) return;
+    if (program_selects(&c->program) || !find_place(c->loops, &p)) return; /* candidates come in the order of keys */
     struct terms *all = arena_alloc(m->arena, sizeof *all);
     if (!find_terms(m, (*p.at)->where, p.queries->axis, (*p.at)->axis, all)) return;
     /* queries may be regrouped if one loop runs over all of them */

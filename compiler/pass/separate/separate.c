@@ -215,7 +215,9 @@ static const char *lost_keys(const struct separation *x, const struct expr *regi
                                                                     x->m,
                                                                     x->lane); /* in messages, the query's position */
     struct text says = {0};
-    if (fault->op == EXPR_DRAWN && fault->draw->name)
+    if (fault->op == EXPR_DRAWN && fault->draw->sorted)
+        text_add(&says, "'top', whose best keys change from query to query,");
+    else if (fault->op == EXPR_DRAWN && fault->draw->name)
         text_add(&says, "blocks that '%s' lists", fault->draw->name);
     else if (fault->op == EXPR_DRAWN)
         text_add(&says, "blocks that are drawn at random");

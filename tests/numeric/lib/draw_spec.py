@@ -6,7 +6,7 @@ import random
 import re
 import string
 
-from draw_text import anything, earlier, limit, mask, pick, smooth, truth, weight, whole
+from draw_text import anything, earlier, limit, mask, pick, smooth, truth, value_of_keys, weight, whole
 from processor import targets_of
 
 # Words that mean something in C, its library, linkers or emitted C. attnc may refuse some of them. If it accepts
@@ -568,7 +568,7 @@ def draw_spec(rng, numbers):
         spec['schedule'] = [knobs(rng)] + [{'from': start} | knobs(rng) for start in starts]
     slopes(spec)
     forms(spec)
-    if numbers: limits(spec), decay(spec)
+    if numbers: limits(spec), best(spec), decay(spec)
     rows_of_delta(spec)
     own = random.Random('several %s' % spec)   # the random numbers depend only on the spec, as in decay()
     if numbers and 'project' not in spec and 'delta' not in spec and own.random() < SEVERAL: several(own, spec)
@@ -596,6 +596,17 @@ def limits(spec):
     spec['mask'] = rng.choice([{'all': [mask, condition]}] * 3 + [{'all': [mask, {'any': [{'not': condition}, {'window': {'left': 3}}]}]}, condition])
     if 'decode' in spec.get('emit', []) and spec['mask'] == condition: spec['mask'] = {'all': ['causal', condition]}
     if spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
+
+
+def best(spec):
+    """Lets some masks show the best keys of a row. The random numbers depend only on the spec, as in decay()."""
+    rng = random.Random('best %s' % spec)
+    if 'project' in spec or 'delta' in spec or rng.random() < 0.9: return
+    def top(): return {'top': {'count': rng.choice([1, 2, 3, 5, 9, 16, 100]), 'by': value_of_keys(rng), **({'block': rng.choice([2, 3, 8, 16, 40])} if rng.random() < 0.4 else {})}}
+    mask = spec.get('mask', 'causal')
+    spec['mask'] = rng.choice([{'all': [mask, top()]}] * 4 + [{'all': [top(), mask, top()]}, {'any': [mask, top()]}, {'all': [mask, {'not': top()}]}, top(),
+                               {'any': [{'all': ['causal', top()]}, {'window': {'left': 2}}]}])
+    if spec.get('algorithm') == 'linear': del spec['algorithm']
 
 
 def narrow(spec):

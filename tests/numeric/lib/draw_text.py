@@ -109,6 +109,11 @@ def limit(rng):
                        '(s < 0) == (%s)' % truth(rng, 1), 's > 0.25 || i == j', '%s ? s < 1 : s > -1' % truth(rng, 1), '!(s >= 0.5 && s < 0.75)'])
 
 
+def value_of_keys(rng):
+    """Returns the value of a key for the mask `top`. Some values are equal, and some are NaN."""
+    return rng.choice(['s', 's', '-fabs(s) * (h + 1)', 'floor(4 * s)', 'log(s)', 'i - j', 'j % 3', '(j * 7 + h) % 5 - fabs(i - j) / 8.0', 'i % 2 ? s : j', smooth(rng, 1)])
+
+
 def weight(rng):
     """Returns a weight above 0, so that no sum vanishes."""
     kind = rng.randrange(11)
