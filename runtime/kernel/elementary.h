@@ -244,6 +244,34 @@ TARGET INLINE T(vec) T(turn)(const T(wide) *x, int64_t quarter)
 TARGET INLINE T(vec) T(sin)(const T(wide) *x) { return T(turn)(x, 0); }
 TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
 
+/* Returns log(1 + x) within 2 ulp. With u = 1 + x = 2^n * (1 + f) and s = f / (2 + f), log(1 + f) is f - s * (f - a
+   power series in s^2). What u loses by rounding is divided by u, roughly, and added. */
+TARGET INLINE T(vec) T(log1p)(T(vec) x)
+{
+#if F64
+    enum { FRACTION = 52, BIAS = 1023 };
+    const BITS root = 0x3fe6a09e667f3bcd; /* sqrt(1/2) */
+    static const REAL p_terms[] = {0.1479819860511658591, 0.1531383769920937332, 0.1818357216161805012,
+        0.2222219843214978396, 0.2857142874366239149, 0.3999999999940941908, 0.6666666666666735130};
+#else
+    enum { FRACTION = 23, BIAS = 127 };
+    const BITS root = 0x3f3504f3;
+    static const REAL p_terms[] = {0.24279078841f, 0.28498786688f, 0.40000972152f, 0.66666662693f};
+#endif
+    const T(vec) u = x + (REAL)1;
+    const T(mask) bits = (T(mask))u + (((BITS)BIAS << FRACTION) - root);
+    const T(mask) exponent = (bits >> FRACTION) - BIAS;
+    const T(vec) n = __builtin_convertvector(exponent, T(vec)), scale = (T(vec))((BIAS - exponent) << FRACTION),
+                 f = (T(vec))((bits & (((BITS)1 << FRACTION) - 1)) + root) - (REAL)1;
+    const T(vec) s = f / (f + (REAL)2), z = s * s, half = f * f * (REAL)0.5;
+    const T(vec) lost = T(pick)((T(mask))(x > (REAL)1), (REAL)1 - (u - x), x - (u - (REAL)1)) * scale *
+        ((REAL)1 - f + f * f);
+    T(vec) y = s * (half + z * POLYNOMIAL(z, p_terms)) + (n * LN2_LOW + lost) - half + f + n * LN2_HIGH;
+    y = T(pick)((T(mask))(x == T(splat)(-1)), T(splat)(-INFINITY), y);
+    y = T(pick)((T(mask))(x < T(splat)(-1)), T(splat)(NAN), y);
+    return T(pick)((T(mask))(x < T(splat)(INFINITY)), y, x);
+}
+
 /* Without a vector instruction, the C library is called per lane. */
 
 #define BY_LANE(name, function) \
@@ -254,7 +282,6 @@ TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
     }
 BY_LANE(log, log)
 BY_LANE(log2, log2)
-BY_LANE(log1p, log1p)
 BY_LANE(floor, floor)
 BY_LANE(ceil, ceil)
 BY_LANE(round, rint) /* to the nearest integer, and half to even */
