@@ -245,7 +245,7 @@ TARGET INLINE T(vec) T(sin)(const T(wide) *x) { return T(turn)(x, 0); }
 TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
 
 /* Returns log(1 + x) within 2 ulp. With u = 1 + x = 2^n * (1 + f) and s = f / (2 + f), log(1 + f) is f - s * (f - a
-   power series in s^2). What u loses by rounding is divided by u, roughly, and added. */
+   power series in s^2). The rounding error of u, divided by u, is added. */
 TARGET INLINE T(vec) T(log1p)(T(vec) x)
 {
 #if F64
