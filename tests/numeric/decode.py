@@ -104,6 +104,12 @@ OWN = {
     'carried_documents': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'block': 16,
                           'mask': {'all': ['document', 'causal']}, 'algorithm': 'linear',
                           'shape': {'head_dim': 8, 'value_dim': 24}},
+    # The best keys are chosen from those in the state.
+    'best_keys': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 16, 'value_dim': 24},
+                  'arrays': {'a': {'shape': ['B', 'G', 'Nk']}, 'u': {'shape': ['B', 'Nq']}},
+                  'mask': {'all': ['causal', {'top': {'count': 20, 'by': 'u[b][row] * a[b][g][j]'}}]}},
+    'best_blocks': {'prepare': ['rope'], 'similarity': 'softmax', 'shape': {'head_dim': 16, 'value_dim': 24},
+                    'mask': {'all': ['causal', {'top': {'count': 3, 'block': 16, 'by': 's'}}]}},
     # A sink is a logit without a key.
     'sink': {'similarity': 'softmax', 'normalize': {'sink': 'h * 2 - i * 0.05'}, 'mask': 'causal',
              'shape': {'head_dim': 16}},
