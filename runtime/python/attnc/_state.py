@@ -122,7 +122,7 @@ class State:
         features = count(ctypes.byref(_Problem(batch=1, heads=1, kv_heads=1, foldable=self.foldable))) // row
         if not features:
             raise ValueError(f"{binding.name}: its state is not one matrix for each head that is right at every position, "
-                             "so it is no array")
+                             "so it is no array; tobytes() and load_state() keep such a state")
         shape = [batch, count(ctypes.byref(call.problem)) // max(1, batch * features * row), features, binding.value_dim]
         if value is None:
             value = sys.modules["torch"].empty(shape, dtype=getattr(sys.modules["torch"], kind)) if self._of_torch else (
