@@ -105,7 +105,8 @@ def _chosen(given: Any, indices: Tensor, block: int, query: Tensor, n_k: int) ->
     seen = seen[..., :blocks].repeat_interleave(block, -1)[..., :n_k]
     if seen.shape[1] > 1:
         seen = _repeated(seen, query.shape[1])
-    return seen & (given[..., :n_k] == 0)
+    shown: Tensor = given[..., :n_k] == 0
+    return seen & shown
 
 
 def _compact(a: Tensor, names: List[str], sizes: Tuple[int, ...]) -> Tuple[Tensor, _Axes]:

@@ -35,7 +35,8 @@ def _mask(config: Any = None, **words: Any) -> Any:
     why = "" if config is None else _reason(config)
     if why:
         raise ValueError(why)
-    if config is not None and bypass.selects(type(config)):
+    kind: Any = type(config)
+    if config is not None and bypass.selects(kind):
         return _masking.eager_mask(**words)
     return mask(**words)
 
