@@ -61,11 +61,22 @@ static void add_left(struct table_arrays *all, const struct emitted_file *e, str
     }
 }
 
+/* Adds the sums to which tiles of a part add in order. Versions of the part have the same sums. */
+static void add_sums_in_order(struct table_arrays *all, const struct emitted_file *e, const struct loops *l)
+{
+    for (int a = 0; a < l->arrays; a++) {
+        const char *const name = emit_identifier(all->arena, e->p->arrays, l->array[a].name);
+        if (!l->array[a].sums || l->array[a].kind != ARRAY_OUTPUT || table_array_find(all, name) >= 0) continue;
+        struct table_array *const sums = add(all, name);
+        sums->origin = "FROM_SUMS";
+        sums->elements = emit_row_of_sums(l->module, &l->array[a]);
+    }
+}
+
 void table_arrays(struct table_arrays *all, const struct emitted_file *e)
 {
     struct arena *const arena = e->c[0]->graph->module->arena;
     const struct emission *const p = e->p;
-    const struct compilation *const ordered = emit_ordered_part(e);
     *all = (struct table_arrays){.arena = arena};
     for (int k = 0; k < p->arrays->count; k++)
         if (is_used(p, &p->arrays->array[k]))
@@ -76,13 +87,8 @@ void table_arrays(struct table_arrays *all, const struct emitted_file *e)
         rows->origin = "FROM_ROW_SUMS";
         rows->elements = p->row_elements[k] > 1 ? p->row_elements[k] : 0;
     }
-    for (int a = 0; ordered && a < ordered->loops->arrays; a++) {
-        const struct array *const array = &ordered->loops->array[a];
-        if (!array->sums) continue;
-        struct table_array *const sums = add(all, emit_identifier(arena, p->arrays, array->name));
-        sums->origin = "FROM_SUMS";
-        sums->elements = emit_row_of_sums(ordered->loops->module, array);
-    }
+    for (const struct version *v = NULL; versions_next(&p->of[STEP_BACKWARD], &v);)
+        if (emit_in_order(v->c->loops)) add_sums_in_order(all, e, v->c->loops);
     if (p->parts) add_left(all, e, arena);
     if (all->count > ATTN_MAX_ARRAYS)
         diagnostics_error(e->c[0]->diagnostics, e->c[0]->spec->emit_at,

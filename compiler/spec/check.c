@@ -279,6 +279,8 @@ static void check_running(struct spec_reader *r, const struct spec *sum)
     if (project) clash(r, node, "'project' removes positions, so it cannot be combined with 'running'", "project");
     if (delta && !delta->wrong && delta->kind != YAML_NULL)
         clash(r, node, "'running' with 'delta' is not compiled yet", "delta");
+    if (sum->decay && sum->emit & EMIT_BACKWARD)
+        clash(r, node, "gradients of 'running' with 'decay' are not compiled yet", "decay");
     if (sum->algorithm == ALGORITHM_LINEAR)
         clash(r, node, "there is no linear form: a running sum depends on each pair of a query and a key", "algorithm");
 }
@@ -320,10 +322,11 @@ static void check_delta(struct spec_reader *r)
     check_rows_of_delta(r, "erase", r->spec->erase);
     check_rows_of_delta(r, "write", r->spec->write);
     if (r->spec->write && r->spec->similarity.kind == SIMILARITY_SOFTMAX)
-        clash(r, yaml_get(delta, "write"),
-              "'write' with softmax is not compiled yet, because its two sums of a row are relative to two maxima: write "
-              "'custom: {weight: \"exp(s)\"}', or leave out 'write'",
-              "similarity");
+        clash(
+            r, yaml_get(delta, "write"),
+            "'write' with softmax is not compiled yet, because its two sums of a row are relative to two maxima: write "
+            "'custom: {weight: \"exp(s)\"}', or leave out 'write'",
+            "similarity");
     if (r->spec->similarity.bias == BIAS_DENSE)
         clash(r, delta, "'delta' with 'bias: dense' is not compiled yet", "similarity");
     struct yaml *const normalize = yaml_get(r->root, "normalize");

@@ -154,7 +154,7 @@ static void sum_by_head(struct join *x, int v)
     }
     struct value made = sum;
     made.rank = 0;
-    value_add_axes(&made, axes_with_size(m, SIZE_BATCH));
+    value_add_axes(&made, axes_with_size(m, SIZE_BATCH) & (value_axes(&sum) | value_operand_axes(&sum)));
     value_add_axes(&made, axes_with_size(m, SIZE_KV_HEADS) & (value_axes(&sum) | value_operand_axes(&sum)));
     value_add_axes(&made, axes_with_size(m, SIZE_MEMBERS) & value_operand_axes(&sum));
     value_add_axes(&made, AXIS(x->lanes.stream));

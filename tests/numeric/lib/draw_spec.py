@@ -468,7 +468,8 @@ def several(rng, spec):
 def running(spec):
     """Adds running sums to some specs. The random numbers depend only on the spec, as in decay()."""
     rng = random.Random('running %s' % spec)
-    if {'project', 'delta'} & set(spec) or rng.random() > 0.12: return
+    if {'project', 'delta'} & set(spec) or ('decay' in spec and 'backward' in spec.get('emit', [])) or rng.random() > 0.12: return
+    spec.pop('schedule', None)   # most knobs are of linear forms
     similar, backward = spec['similarity'], 'backward' in spec.get('emit', [])
     if spec.get('algorithm') == 'linear' and rng.random() < 0.9: del spec['algorithm']
     sums = ['sigmoid(s)', 'fmax(0.25 * s, 0) + log1p(exp(-fabs(0.25 * s)))', 'tanh(s)', '0.05 * s * s', '(i - j) %% 3 * 0.1 + 0 * s', '0.1']
