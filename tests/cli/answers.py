@@ -456,6 +456,7 @@ def different_masks_have_different_pictures(place):
     masks, pictures = {}, {}
     for file in sorted(glob.glob(os.path.join(ROOT, 'specs', '*.yaml'))):
         with open(file) as f: spec = yaml.safe_load(f)
+        if 'top' in str(spec.get('mask')): continue   # it reads scores, or chooses among more positions than a picture has
         mask = json.dumps([spec.get('mask', 'none'), spec.get('arrays') if 'expr' in str(spec.get('mask')) else None])
         masks.setdefault(mask, os.path.basename(file)[:-5])
     for n, (mask, name) in enumerate(masks.items()):
