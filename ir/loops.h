@@ -189,6 +189,7 @@ struct stmt {
            lanes: the sum of all elements of earlier ranges, to which those of the range are added.
        - A FOR with `backward` visits its ranges from the last to the first. They are those of a FOR without it. */
     bool backward;
+    bool hides; /* SOLVE: weights of hidden pairs are 0, and then infinity and NaN of a solution have no effect */
     /* Used by FOR. If true, the body has FORs over the same axis that divide the range from LO to HI further. */
     bool block;
     int64_t count, keys_of_block; /* used by SELECT and LIST */

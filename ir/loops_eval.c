@@ -514,7 +514,7 @@ static double sum_of_solved(struct machine *e, const struct stmt *s, const struc
     for (int64_t j = from; j < to_last && !e->error; j++) {
         e->index[s->axis] = j;
         const double *weight = element(e, weights, 3, axes, true), *solved = element(e, to, 3, axes, true);
-        if (weight && solved) sum += *weight * *solved;
+        if (weight && solved && (!s->hides || *weight != 0)) sum += *weight * *solved;
         if (e->executed) e->executed->products += 2;
     }
     return sum;

@@ -262,6 +262,7 @@ static void solve_text(struct format *f, struct stmt *s)
     format_word(f, "over");
     format_axis(f, &s->axis);
     format_flag(f, "backward", &s->backward);
+    format_flag(f, "hides", &s->hides);
     result_text(f, s);
     for (int k = 0; k < 3; k++) operand_text(f, s, k);
 }

@@ -46,7 +46,7 @@ void emit_solve(struct emitter *x, const struct stmt *s)
         {"u", arena_printf(arena, "%s *", x->real), first_of(x, s, to, u_row)},
         {"u_row", size, next_of(x, s, u_row)},
     };
-    emit_product_call(x, "solve", argument, (int)(sizeof argument / sizeof *argument));
+    emit_product_call(x, s->hides ? "solve_hiding" : "solve", argument, (int)(sizeof argument / sizeof *argument));
 }
 
 void emit_scan(struct emitter *x, const struct stmt *s)

@@ -41,3 +41,26 @@ TARGET INLINE void T(solve)(const int64_t lanes, int64_t first, int64_t rows, co
     for (; l < lanes; l += LANES)
         T(solve_lanes)(1, first, rows, w, w_row, w_step, rate, rate_step, x + l, x_row, u + l, u_row);
 }
+
+/* Like solve, if weights of hidden pairs are 0. Infinity and NaN of a solution affect no equation that has such a weight
+   for it. */
+TARGET APART void T(solve_hiding)(int64_t lanes, int64_t first, int64_t rows, const REAL *w, int64_t w_row,
+    int64_t w_step,
+    const REAL *rate, int64_t rate_step, const REAL *x, int64_t x_row, REAL *u, int64_t u_row)
+{
+    T(vec) found = {0};
+    REAL finite = 0;
+    T(solve)(lanes, first, rows, w, w_row, w_step, rate, rate_step, x, x_row, u, u_row);
+    for (int64_t t = 0; t < rows; t++)
+        for (int64_t l = 0; l < lanes; l += LANES) found += 0 * T(load)(u + t * u_row + l);
+    for (int k = 0; k < LANES; k++) finite += found[k];
+    if (finite == 0) return;
+    for (int64_t t = first; t < rows; t++)
+        for (int64_t l = 0; l < lanes; l++) {
+            REAL sum = x[t * x_row + l];
+            if (0 * u[t * u_row + l] == 0) continue;
+            for (int64_t j = 0; j < t; j++)
+                if (w[t * w_row + j * w_step] != 0) sum -= w[t * w_row + j * w_step] * u[j * u_row + l];
+            u[t * u_row + l] = sum * rate[t * rate_step];
+        }
+}

@@ -364,16 +364,9 @@ static struct stmt *query_loop(struct by_chunks *p)
 /* Makes the statements that carry a state to the next chunk. */
 static void keep_state(struct by_chunks *p, const struct value *v, int array)
 {
-    struct lowering *const x = p->x;
-    if (!v->keep) return;
-    struct stmt **const begin = *p->at, *const s = lower_assign(x, p->at, 2, x->l->array[array].axes, array, FOLD_SET,
-                                                                NULL);
-    s->rank = x->l->array[array].rank;
-    memcpy(s->axes, x->l->array[array].axes, sizeof s->axes);
-    s->operand[s->operands++] = loops_ref(x->l, array);
-    s->assign[0].expr = v->operands > graph_summed(v) ? lower_kept(x, v, begin, s)
-                                                      : expr_mul(x->m, expr_operand(x->m, 0), v->keep);
-    lower_name_chunk(x, *begin, p->keys, p->direction < 0 ? -1 : 0);
+    struct stmt **const begin = *p->at;
+    lower_keep_state(p->x, v, array, p->at);
+    lower_name_chunk(p->x, *begin, p->keys, p->direction < 0 ? -1 : 0);
 }
 
 /* Adds the product of features and vectors, both with an axis `along` of rows, to a state at *at. */
@@ -389,13 +382,14 @@ static void add_to_state(struct by_chunks *p, const struct value *v, int array, 
         return;
     }
     const bool swapped = !ref_uses_axis(features, axes[0]);
-    const struct ref lanes = lower_turned(x, at, lower_ref(x, swapped ? features : vectors), along, axes[1]);
+    const struct ref shown = lower_if_shown(x, features, lower_ref(x, vectors), along, axes[!swapped], at),
+                     lanes = lower_turned(x, at, swapped ? lower_ref(x, features) : shown, along, axes[1]);
     struct stmt *const s = lower_append(x, at, LOOPS_DOT);
     s->rank = 2;
     memcpy(s->axes, axes, 2 * sizeof *axes);
     s->axis = along;
     s->operands = 2;
-    s->operand[0] = lower_ref(x, swapped ? vectors : features);
+    s->operand[0] = swapped ? shown : lower_ref(x, features);
     s->operand[1] = lanes;
     s->assigns = 1;
     s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};

@@ -213,7 +213,16 @@ void lower_solve(struct lowering *x, struct stmt **at);
    - lower_earlier: makes the product of the rows' features with a state, the part of each row's sum that comes from
      the keys before the chunk. Returns its tile, [rows lanes].
    - lower_rest: makes the statement that subtracts the tile `earlier` from the values. Returns its tile.
-   - lower_system: makes the SOLVE statement for the tile `rest`, [rows lanes]. Returns the tile of the solution. */
+   - lower_system: makes the SOLVE statement for the tile `rest`, [rows lanes]. Returns the tile of the solution.
+   - lower_hides: whether the SOLVE hides more keys than those that are not earlier
+   - lower_shown: returns the condition on positions without which the features that r reads are 0, or NULL
+   - lower_if_shown: returns `values`, [along lanes], with 0 where the features are: 0 * infinity would be NaN.
+   - lower_keep_state: appends array = its factor from chunk to chunk times itself, or 0 if it is lost. */
+bool lower_hides(const struct lowering *x, const struct value *solve, int equations);
+const struct expr *lower_shown(const struct lowering *x, const struct ref *r);
+struct ref lower_if_shown(struct lowering *x, const struct ref *features, struct ref values, int along, int lanes,
+                          struct stmt ***at);
+void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at);
 int lower_earlier(struct lowering *x, int state, int rows);
 int lower_rest(struct lowering *x, int rows, int lanes, int earlier);
 int lower_system(struct lowering *x, int rest);

@@ -127,8 +127,11 @@ int lower_rest(struct lowering *x, int rows, int lanes, int earlier)
     if (earlier < 0 && a->kind == ARRAY_TILE && a->rank == 2 && a->axes[0] == rows && a->axes[1] == lanes)
         return values.of;
     const int made = lower_new_tile(x, "rest", 2, axes);
+    const struct expr *const shown = earlier < 0 ? NULL
+                                                 : lower_shown(x, &x->g->value[x->solve].operand[SOLVE_FEATURES]),
+                             *const read = shown ? expr_select(x->m, shown, second, expr_real(x->m, 0)) : second;
     struct stmt *s = lower_assign(x, &x->end, 2, axes, made, FOLD_SET,
-                                  earlier < 0 ? first : expr_sub(x->m, first, second));
+                                  earlier < 0 ? first : expr_sub(x->m, first, read));
     for (int k = 0; k < values.rank; k++)
         values.sub[k] = expr_replace(x->m, values.sub[k], expr_index(x->m, x->stream), expr_index(x->m, rows));
     s->operand[s->operands++] = values;
@@ -166,16 +169,18 @@ static struct stmt *lower_keys(struct lowering *x, const bool *needed, int state
    state sums, or -1 if the chunk's keys change the array only by the factor `keep`. */
 static void add_chunk(struct lowering *x, const struct value *v, int array, int solution, struct stmt ***at)
 {
-    const int rank = x->l->array[array].rank, *const axes = x->l->array[array].axes;
+    const int *const axes = x->l->array[array].axes;
     const struct expr *const first = expr_operand(x->m, 0);
     const int summed = graph_summed(v); /* other operands belong to `keep` */
-    if (v->keep) {
-        struct stmt **const begin = *at, *const s = lower_assign(x, at, rank, axes, array, FOLD_SET, NULL);
-        s->operand[s->operands++] = loops_ref(x->l, array);
-        s->assign[0].expr = v->operands > summed ? lower_kept(x, v, begin, s) : expr_mul(x->m, first, v->keep);
-        name_chunk(x, *begin, false); /* the factor carries the state to the next chunk */
-    }
+    struct stmt **const begin = *at;
+    lower_keep_state(x, v, array, at);
+    name_chunk(x, *begin, false);
     if (solution < 0) return;
+    struct ref values = {0};
+    if (summed == 2)
+        values = lower_if_shown(x, &v->operand[0],
+                                v->operand[1].of == x->solve ? loops_ref(x->l, solution) : lower_ref(x, &v->operand[1]),
+                                x->stream, axes[1], at);
     struct stmt *s;
     if (v->op == GRAPH_REDUCE) {
         const int nest[2] = {axes[0], x->stream};
@@ -189,8 +194,8 @@ static void add_chunk(struct lowering *x, const struct value *v, int array, int 
         s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
     }
     s->operands = summed;
-    for (int k = 0; k < summed; k++)
-        s->operand[k] = v->operand[k].of == x->solve ? loops_ref(x->l, solution) : lower_ref(x, &v->operand[k]);
+    s->operand[0] = lower_ref(x, &v->operand[0]);
+    if (summed == 2) s->operand[1] = values;
 }
 
 /* Appends the statements that add the chunk to a state, and to its transition if the program has transitions. */
@@ -305,13 +310,8 @@ static void add_solution(struct lowering *x, int state, struct stmt ***at)
     const struct value *const solve = &x->g->value[x->solve];
     const int *const axes = x->l->array[state].axes;
     struct stmt **const begin = *at;
-    if (solve->keep) {
-        struct stmt *const s = lower_assign(x, at, 2, axes, state, FOLD_SET, NULL);
-        s->operand[s->operands++] = loops_ref(x->l, state);
-        s->assign[0].expr = solve->operands > graph_summed(solve) ? lower_kept(x, solve, begin, s)
-                                                                  : expr_mul(x->m, expr_operand(x->m, 0), solve->keep);
-        name_chunk(x, *begin, solve->backward); /* this factor carries the state from the keys' chunk to the next one */
-    }
+    lower_keep_state(x, solve, state, at);
+    name_chunk(x, *begin, solve->backward);
     struct stmt *const s = lower_append(x, at, LOOPS_DOT);
     s->rank = 2;
     memcpy(s->axes, axes, 2 * sizeof *axes);

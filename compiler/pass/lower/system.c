@@ -3,6 +3,48 @@
 
 #include <string.h>
 
+const struct expr *lower_shown(const struct lowering *x, const struct ref *r)
+{
+    const struct value *const v = &x->g->value[r->of];
+    const struct expr *shown = NULL;
+    for (const struct expr *e = v->op == GRAPH_MAP ? v->expr : NULL;
+         e && e->op == EXPR_SELECT && expr_is_real(e->arg[2], 0) && !expr_has(e->arg[0], EXPR_OPERAND) &&
+         !(expr_axes(e->arg[0]) >> v->axes[v->rank - 1] & 1);
+         e = e->arg[1])
+        shown = shown ? expr_and(x->m, shown, e->arg[0]) : e->arg[0];
+    return shown;
+}
+
+struct ref lower_if_shown(struct lowering *x, const struct ref *features, struct ref values, int along, int lanes,
+                          struct stmt ***at)
+{
+    const struct expr *const shown = lower_shown(x, features);
+    const int axes[2] = {along, lanes};
+    if (!shown) return values;
+    const int made = lower_new_tile(x, "shown", 2, axes);
+    struct stmt *const s = lower_assign(x, at, 2, axes, made, FOLD_SET,
+                                        expr_select(x->m, shown, expr_operand(x->m, 0), expr_real(x->m, 0)));
+    s->operand[s->operands++] = values;
+    return loops_ref(x->l, made);
+}
+
+void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at)
+{
+    struct value own = *v;
+    const struct expr *goes_on = NULL;
+    struct stmt **const begin = *at, *s;
+    if (!v->keep) return;
+    s = lower_assign(x, at, x->l->array[array].rank, x->l->array[array].axes, array, FOLD_SET, NULL);
+    s->operand[s->operands++] = loops_ref(x->l, array);
+    if (v->keep->op == EXPR_SELECT && expr_is_real(v->keep->arg[2], 0)) {
+        goes_on = v->keep->arg[0];
+        own.keep = v->keep->arg[1];
+    }
+    const struct expr *const e = v->operands > graph_summed(v) ? lower_kept(x, &own, begin, s)
+                                                               : expr_mul(x->m, expr_operand(x->m, 0), own.keep);
+    s->assign[0].expr = goes_on ? expr_select(x->m, goes_on, e, expr_real(x->m, 0)) : e;
+}
+
 int lower_earlier(struct lowering *x, int state, int rows)
 {
     const struct value *solve = &x->g->value[x->solve];
@@ -20,15 +62,21 @@ int lower_earlier(struct lowering *x, int state, int rows)
     return s->assign[0].to.of;
 }
 
+bool lower_hides(const struct lowering *x, const struct value *solve, int equations)
+{
+    const int later = solve->backward ? x->stream : equations, sooner = solve->backward ? equations : x->stream;
+    return solve->where && solve->where != expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later));
+}
+
 int lower_system(struct lowering *x, int rest)
 {
     const struct value *const solve = &x->g->value[x->solve];
-    const int *const axes = x->l->array[rest].axes, lanes = axes[1], solution[2] = {x->stream, lanes},
-                     later = solve->backward ? x->stream : axes[0], sooner = solve->backward ? axes[0] : x->stream;
-    if (solve->where != expr_le(x->m, expr_index(x->m, sooner), expr_index(x->m, later)))
-        lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
+    const int *const axes = x->l->array[rest].axes, lanes = axes[1], solution[2] = {x->stream, lanes};
+    const bool hides = lower_hides(x, solve, axes[0]);
+    if (hides) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
     struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
     s->backward = solve->backward;
+    s->hides = hides;
     s->rank = 2;
     memcpy(s->axes, axes, 2 * sizeof *axes);
     s->axis = x->stream;

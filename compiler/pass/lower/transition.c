@@ -59,9 +59,13 @@ int lower_transitions(struct lowering *x, int rows)
     for (int v = 0; v < x->g->values; v++)
         if (x->lowered[v].stage == STATE && lower_sums_solution(x, &x->g->value[v]))
             transition = x->lowered[v].transition;
+    const struct expr *const shown = lower_shown(x, &x->g->value[x->solve].operand[SOLVE_FEATURES]),
+                             *const read = expr_operand(x->m, 0);
     const int earlier = lower_earlier(x, transition, rows), *const axes = x->l->array[earlier].axes,
               nest[2] = {axes[0], axes[1]}, rest = lower_new_tile(x, "rest", 2, nest);
-    struct stmt *const s = lower_assign(x, &x->end, 2, nest, rest, FOLD_SET, expr_neg(x->m, expr_operand(x->m, 0)));
+    struct stmt *const s = lower_assign(
+        x, &x->end, 2, nest, rest, FOLD_SET,
+        expr_neg(x->m, shown ? expr_select(x->m, shown, read, expr_real(x->m, 0)) : read));
     s->operand[s->operands++] = loops_ref(x->l, earlier);
     return lower_system(x, rest);
 }
