@@ -295,6 +295,20 @@ def without_keys(folder, suite, spec):
     check((made['dq'] == 0).all(), 'dq has %s' % made['dq'].ravel()[:4])
 
 
+def of_other_documents(folder, suite):
+    """A NaN of a value changes no row of another document."""
+    spec = {'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': {'all': ['causal', 'document']},
+            'normalize': 'none', 'delta': {'rate': '0.5'}, 'shape': {'head_dim': 8}, 'dtype': 'f32'}
+    path = prepared(folder, spec, SHAPES[0], 1)
+    kernel = compiled(suite, path, folder, 'generic', *usual(1))
+    P, q, k, v = inputs(definitions.load(path), 2, 2, 90, 90, 2, 3, folder + '/in')
+    P['document'] = np.repeat([0, 1, 2], [20, 25, 45])[None].repeat(2, 0).astype(np.int32)
+    out, v[:, :, 3] = kernel(P, q, k, v), np.nan
+    lost = kernel(P, q, k, v)
+    check((lost[:, :, 20:] == out[:, :, 20:]).all(), 'a NaN of the first document reaches another one')
+    check(np.isnan(lost[:, :, 5]).all(), 'a NaN is lost in its own document')
+
+
 def main():
     suite = Suite(__doc__.split('\n\n')[0])
     suite.environment = quick.environment(suite.folder, ATTNC_CFLAGS='-O0')
@@ -340,6 +354,7 @@ def main():
         spec = {'name': 'delta', 'dtype': 'f32'} | BASE | more | {'emit': ['forward', 'backward', 'statistics']}
         suite.case('without_keys/' + name, without_keys, suite, spec)
         suite.case('check/statistics_' + name, checked, suite, spec)
+    suite.case('of_other_documents', of_other_documents, suite)
     suite.case('refused/heads', refused, suite)
     return suite.run()
 
