@@ -42,11 +42,11 @@
    so each key is read once.
    The chunks of keys are divided among the threads. Their sums are added in the order of the chunks.
      x86-64-v4  quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     x86-64-v4  few       tiles of 64 queries and 128 keys; 512256 bytes of workspace per thread
+     x86-64-v4  few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
      x86-64-v3  quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     x86-64-v3  few       tiles of 64 queries and 128 keys; 512256 bytes of workspace per thread
+     x86-64-v3  few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
      generic    quadratic tiles of 64 queries and 128 keys; 187840 bytes of workspace per thread
-     generic    few       tiles of 64 queries and 128 keys; 512256 bytes of workspace per thread
+     generic    few       tiles of 64 queries and 128 keys; 442624 bytes of workspace per thread
 
    Contents:
      loops      nsa_rows, nsa_few
@@ -760,25 +760,25 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
     const int64_t seen_array_stride_3 = call->array[ARRAY_seen_array].stride[3];
     float *const query = (float *)(void *)(share->shared + 0); /* [d: 64, r: 64] */
     float *const score = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
-    float *const score_2 = (float *)(void *)(share->work + 36864); /* [r: 64, j: 128 of 144] */
+    float *const score_2 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const state_max = (float *)(void *)(share->slots + 0); /* [chunk, r: 64] */
-    float *const old_max = (float *)(void *)(share->work + 73728); /* [r: 64] */
+    float *const old_max = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum = (float *)(void *)(share->slots + 256); /* [chunk, r: 64] */
     float *const state = (float *)(void *)(share->slots + 512); /* [chunk, r: 64, e: 64] */
     float *const state_max_2 = (float *)(void *)(share->slots + 16896); /* [chunk, r: 64] */
-    float *const old_max_2 = (float *)(void *)(share->work + 73728); /* [r: 64] */
+    float *const old_max_2 = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum_2 = (float *)(void *)(share->slots + 17152); /* [chunk, r: 64] */
     float *const state_2 = (float *)(void *)(share->slots + 17408); /* [chunk, r: 64, e: 64] */
     float *const score_3 = (float *)(void *)(share->work + 0); /* [r: 64, j: 128 of 144] */
     float *const query_turned = (float *)(void *)(share->shared + 16384); /* [r: 64, d: 64] */
     float *const state_max_3 = (float *)(void *)(share->slots + 33792); /* [chunk, r: 64] */
-    float *const old_max_3 = (float *)(void *)(share->work + 73728); /* [r: 64] */
+    float *const old_max_3 = (float *)(void *)(share->work + 36864); /* [r: 64] */
     float *const state_sum_3 = (float *)(void *)(share->slots + 34048); /* [chunk, r: 64] */
     float *const state_3 = (float *)(void *)(share->slots + 34304); /* [chunk, r: 64, e: 64] */
     float *const kc_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
-    float *const ks_tile = (float *)(void *)(share->work + 73728); /* [d: 64, j: 128 of 144] */
-    float *const vc_tile = (float *)(void *)(share->work + 110592); /* [j: 128, e: 64] */
-    float *const vs_tile = (float *)(void *)(share->work + 143360); /* [j: 128, e: 64] */
+    float *const vc_tile = (float *)(void *)(share->work + 73728); /* [j: 128, e: 64] */
+    float *const ks_tile = (float *)(void *)(share->work + 36864); /* [d: 64, j: 128 of 144] */
+    float *const vs_tile = (float *)(void *)(share->work + 73728); /* [j: 128, e: 64] */
     /* state_max = -FLT_MAX; state_sum = 0.0f; state_max_2 = -FLT_MAX; state_sum_2 = 0.0f; state_max_3 = -FLT_MAX;
        state_sum_3 = 0.0f */
     for (int64_t r = 0; r < rows; r += LANES) {
@@ -799,7 +799,8 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
             }
         }
     }
-    for (int64_t j0 = chunk * 1024, j_end = min(n_k, (chunk + 1) * 1024); j0 < j_end; j0 += 128) {
+    for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start - 31); j0 < j_end;
+        j0 += 128) {
         const int64_t j1 = min(j0 + 128, j_end);
         if (kc_array_stride_3 == 1) {
             /* kc_tile = kc_array, with zeros beyond the last row */
@@ -809,15 +810,6 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
             for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
                 for (int64_t d = 0; d < 64; d++)
                     kc_tile[d * 144 + j] = j < j1 - j0 ? kc_array[(j0 + j) * kc_array_row + d * kc_array_stride_3] : 0;
-        }
-        if (ks_array_stride_3 == 1) {
-            /* ks_tile = ks_array, with zeros beyond the last row */
-            T(transpose_padded)(ks_array + j0 * ks_array_row, ks_array_row, j1 - j0, 64, ks_tile, 144, 64);
-        } else {
-            /* ks_tile = ks_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
-                for (int64_t d = 0; d < 64; d++)
-                    ks_tile[d * 144 + j] = j < j1 - j0 ? ks_array[(j0 + j) * ks_array_row + d * ks_array_stride_3] : 0;
         }
         if (vc_array_stride_3 == 1) {
             /* vc_tile = vc_array, with zeros beyond the last row */
@@ -830,21 +822,8 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                 for (int64_t e = 0; e < 64; e++)
                     vc_tile[j * 64 + e] = vc_array[(j0 + j) * vc_array_row + e * vc_array_stride_3];
         }
-        if (vs_array_stride_3 == 1) {
-            /* vs_tile = vs_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                for (int64_t e = 0; e < 64; e++)
-                    vs_tile[j * 64 + e] = vs_array[(j0 + j) * vs_array_row + e];
-        } else {
-            /* vs_tile = vs_array, with zeros beyond the last row */
-            for (int64_t j = 0; j < j1 - j0; j++)
-                for (int64_t e = 0; e < 64; e++)
-                    vs_tile[j * 64 + e] = vs_array[(j0 + j) * vs_array_row + e * vs_array_stride_3];
-        }
         /* score[r][j] = sum over d of query * kc_tile */
         T(dot6)(round_up(j1 - j0, LANES), rows, query, kc_tile, score);
-        /* score_2[r][j] = sum over d of query * ks_tile */
-        T(dot6)(round_up(j1 - j0, LANES), rows, query, ks_tile, score_2);
         /* old_max = state_max */
         for (int64_t r = 0; r < rows; r += LANES) {
             T(store)(old_max + r, T(load)(state_max + (chunk - chunk0) * 12672 + r));
@@ -884,6 +863,17 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
                     + r])));
             }
         }
+        /* state_sum += score */
+        for (int64_t r = 0; r < rows; r++) {
+            T(vec) lane_sums = T(splat)(0);
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                const T(vec) term = T(load)(score + r * 144 + j);
+                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                    T(mask)), term, T(splat)(0));
+            }
+            const float total = T(lane_sum)(lane_sums);
+            state_sum[(chunk - chunk0) * 12672 + r] += total;
+        }
         /* state = state * old_max */
         for (int64_t r = 0; r < rows; r++) {
             for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -909,191 +899,228 @@ TARGET APART void T(nsa_few_keys)(const struct call *call, int64_t task, const s
             }
         } else
             T(dot8)(rows, j1 - j0, score, vc_tile, state + (chunk - chunk0) * 12672);
-        /* old_max_2 = state_max_2 */
-        for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12672 + r));
-        }
-        /* state_sum += score */
-        for (int64_t r = 0; r < rows; r++) {
-            T(vec) lane_sums = T(splat)(0);
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) term = T(load)(score + r * 144 + j);
-                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
-                    T(mask)), term, T(splat)(0));
+    }
+    {
+        for (int64_t j0 = chunk * 1024, j_end = min(min(n_k, (chunk + 1) * 1024), n_q + query_start); j0 < j_end;
+            j0 += 128) {
+            const int64_t j1 = min(j0 + 128, j_end);
+            const struct ids ids_0 = flags_of_box(seen_array, 3, (const int64_t[]){seen_array_stride_0,
+                seen_array_stride_1, seen_array_stride_2}, (const int64_t[]){b, g, 0}, (const int64_t[]){b, g, n_q - 1},
+                seen_array_stride_3, (j0 - floor_mod(j0, 64)) / 64, ((j1 - floor_mod(j1 - 1, 64) - 1) / 64) + 1);
+                /* of the tile of j */
+            if (!(0 < ids_0.max)) continue; /* no query sees a key of the tile */
+            if (ks_array_stride_3 == 1) {
+                /* ks_tile = ks_array, with zeros beyond the last row */
+                T(transpose_padded)(ks_array + j0 * ks_array_row, ks_array_row, j1 - j0, 64, ks_tile, 144, 64);
+            } else {
+                /* ks_tile = ks_array, with zeros beyond the last row */
+                for (int64_t j = 0; j < round_up(j1 - j0, LANES); j++)
+                    for (int64_t d = 0; d < 64; d++)
+                        ks_tile[d * 144 + j] = j < j1 - j0 ? ks_array[(j0 + j) * ks_array_row + d * ks_array_stride_3] :
+                            0;
             }
-            const float total = T(lane_sum)(lane_sums);
-            state_sum[(chunk - chunk0) * 12672 + r] += total;
-        }
-        /* score_2 = select((j <= ((r % n_q) + query_start)) && (0 < id(seen, (((b * kv_heads) + g) * n_q) + (r % n_q),
-           j / 64)), score_2,  ... */
-        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_8 = j0 + j + T(lane);
-            const T(ints) t_9 = t_8 / 64;
-            for (int64_t r = 0; r < rows; r++) {
-                T(ints) id_10 = t_9;
-                for (int lane = 0; lane < LANES; lane++) id_10[lane] = flag_along(seen_array + b * seen_array_stride_0 +
-                    g * seen_array_stride_1 + (r % n_q) * seen_array_stride_2, id_10[lane], ((n_k + 63) / 64),
-                    seen_array_stride_3);
-                T(store)(score_2 + r * 144 + j, T(pick)(__builtin_convertvector((t_8 <= ((r % n_q) + query_start)) & (0
-                    < id_10), T(mask)), T(load)(score_2 + r * 144 + j), T(splat)(-INFINITY)));
+            if (vs_array_stride_3 == 1) {
+                /* vs_tile = vs_array, with zeros beyond the last row */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
+                        vs_tile[j * 64 + e] = vs_array[(j0 + j) * vs_array_row + e];
+            } else {
+                /* vs_tile = vs_array, with zeros beyond the last row */
+                for (int64_t j = 0; j < j1 - j0; j++)
+                    for (int64_t e = 0; e < 64; e++)
+                        vs_tile[j * 64 + e] = vs_array[(j0 + j) * vs_array_row + e * vs_array_stride_3];
             }
-        }
-        /* state_max_2 max= score_2 */
-        for (int64_t r = 0; r < rows; r++) {
-            T(vec) lanes_max = T(splat)(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) term = T(load)(score_2 + r * 144 + j);
-                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
-                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+            /* score_2[r][j] = sum over d of query * ks_tile */
+            T(dot6)(round_up(j1 - j0, LANES), rows, query, ks_tile, score_2);
+            /* old_max_2 = state_max_2 */
+            for (int64_t r = 0; r < rows; r += LANES) {
+                T(store)(old_max_2 + r, T(load)(state_max_2 + (chunk - chunk0) * 12672 + r));
             }
-            const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max_2[(chunk - chunk0) * 12672 + r]) state_max_2[(chunk - chunk0) * 12672 + r] =
-                largest;
-        }
-        /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
-        for (int64_t r = 0; r < rows; r += LANES) {
-            const T(vec) old_max_2_11 = T(load)(old_max_2 + r);
-            const T(vec) old_max_2_new12 = T(exp2)(old_max_2_11 - T(load)(state_max_2 + (chunk - chunk0) * 12672 + r));
-            T(store)(old_max_2 + r, old_max_2_new12);
-            T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r) *
-                old_max_2_new12);
-        }
-        /* score_2 = exp2(score_2 - state_max_2) */
-        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            for (int64_t r = 0; r < rows; r++) {
-                T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max_2[(chunk - chunk0) *
-                    12672 + r])));
-            }
-        }
-        /* state_2 = state_2 * old_max_2 */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e,
-                        T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_2[r]);
-                }
-            }
-        }
-        /* state_2[r][e] += sum over j of score_2 * vs_tile */
-        if (__builtin_expect(!T(finite)(vs_tile, 64, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
-            for (int64_t r = 0; r < rows; r++) {
-                T(mask) in_region[OF(8, 16, 32)] = {0};
-                const int64_t t_14 = (r % n_q) + query_start;
+            if (((0 < ids_0.min) ? (query_start + 1) : 0) < j1) { /* the tile is partly outside the mask */
+                /* score_2 = select((j <= ((r % n_q) + query_start)) && (0 < id(seen,
+                   (((b * kv_heads) + g) * n_q) + (r % n_q), j / 64)), score_2,  ... */
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    const T(ints) t_13 = j0 + j + T(lane);
-                    T(ints) id_15 = t_13 / 64;
-                    for (int lane = 0; lane < LANES; lane++) id_15[lane] = flag_along(seen_array + b *
-                        seen_array_stride_0 + g * seen_array_stride_1 + (r % n_q) * seen_array_stride_2, id_15[lane],
-                        ((n_k + 63) / 64), seen_array_stride_3);
-                    in_region[j / LANES] = __builtin_convertvector((t_13 <= t_14) & (0 < id_15), T(mask));
-                }
-                T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12672 + r * 64, score_2 + r * 144, vs_tile, 64,
-                    j1 - j0, in_region);
-            }
-        } else
-            T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
-        /* score_3[r][j] = sum over d of query_turned * k */
-#if OF(1, 0, 0)
-        T(dot9)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score_3, attn_is_intel() ? 16 : 0);
-#else
-        T(dot9)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score_3);
-#endif
-        /* old_max_3 = state_max_3 */
-        for (int64_t r = 0; r < rows; r += LANES) {
-            T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12672 + r));
-        }
-        /* state_sum_2 += score_2 */
-        for (int64_t r = 0; r < rows; r++) {
-            T(vec) lane_sums = T(splat)(0);
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) term = T(load)(score_2 + r * 144 + j);
-                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
-                    T(mask)), term, T(splat)(0));
-            }
-            const float total = T(lane_sum)(lane_sums);
-            state_sum_2[(chunk - chunk0) * 12672 + r] += total;
-        }
-        /* score_3 = select(((((r % n_q) + query_start) + -511) <= j) && (j <= ((r % n_q) + query_start)), score_3,
-           -INFINITY) */
-        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            const T(ints) t_16 = j0 + j + T(lane);
-            for (int64_t r = 0; r < rows; r++) {
-                const int64_t t_17 = (r % n_q) + query_start;
-                T(store)(score_3 + r * 144 + j, T(pick)(__builtin_convertvector((((r % n_q) + query_start - 511) <=
-                    t_16) & (t_16 <= t_17), T(mask)), T(load)(score_3 + r * 144 + j), T(splat)(-INFINITY)));
-            }
-        }
-        /* state_max_3 max= score_3 */
-        for (int64_t r = 0; r < rows; r++) {
-            T(vec) lanes_max = T(splat)(-INFINITY);
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) term = T(load)(score_3 + r * 144 + j);
-                lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane)
-                    < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
-            }
-            const float largest = T(lane_max)(lanes_max);
-            if (largest > state_max_3[(chunk - chunk0) * 12672 + r]) state_max_3[(chunk - chunk0) * 12672 + r] =
-                largest;
-        }
-        /* old_max_3 = exp2(old_max_3 - state_max_3); state_sum_3 = state_sum_3 * old_max_3 */
-        for (int64_t r = 0; r < rows; r += LANES) {
-            const T(vec) old_max_3_18 = T(load)(old_max_3 + r);
-            const T(vec) old_max_3_new19 = T(exp2)(old_max_3_18 - T(load)(state_max_3 + (chunk - chunk0) * 12672 + r));
-            T(store)(old_max_3 + r, old_max_3_new19);
-            T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r) *
-                old_max_3_new19);
-        }
-        /* score_3 = exp2(score_3 - state_max_3) */
-        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            for (int64_t r = 0; r < rows; r++) {
-                T(store)(score_3 + r * 144 + j, T(exp2)(T(load)(score_3 + r * 144 + j) - (state_max_3[(chunk - chunk0) *
-                    12672 + r])));
-            }
-        }
-        /* state_sum_3 += score_3 */
-        for (int64_t r = 0; r < rows; r++) {
-            T(vec) lane_sums = T(splat)(0);
-            for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                const T(vec) term = T(load)(score_3 + r * 144 + j);
-                lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
-                    T(mask)), term, T(splat)(0));
-            }
-            const float total = T(lane_sum)(lane_sums);
-            state_sum_3[(chunk - chunk0) * 12672 + r] += total;
-        }
-        /* state_3 = state_3 * old_max_3 */
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
-                UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
-                    T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e,
-                        T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_3[r]);
+                    const T(ints) t_8 = j0 + j + T(lane);
+                    const T(ints) t_9 = t_8 / 64;
+                    for (int64_t r = 0; r < rows; r++) {
+                        T(ints) id_10 = t_9;
+                        for (int lane = 0; lane < LANES; lane++) id_10[lane] = flag_along(seen_array + b *
+                            seen_array_stride_0 + g * seen_array_stride_1 + (r % n_q) * seen_array_stride_2,
+                            id_10[lane], ((n_k + 63) / 64), seen_array_stride_3);
+                        T(store)(score_2 + r * 144 + j, T(pick)(__builtin_convertvector((t_8 <= ((r % n_q) +
+                            query_start)) & (0 < id_10), T(mask)), T(load)(score_2 + r * 144 + j),
+                            T(splat)(-INFINITY)));
+                    }
                 }
             }
-        }
-        /* state_3[r][e] += sum over j of score_3 * v */
-        if (__builtin_expect(!T(finite)(v + j0 * v_row, v_row, j1 - j0, 64),
-            0)) { /* infinity and NaN affect only queries that see them */
-            T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+            /* state_max_2 max= score_2 */
             for (int64_t r = 0; r < rows; r++) {
-                T(mask) in_region[OF(8, 16, 32)] = {0};
-                const int64_t t_20 = (r % n_q) + query_start - 511;
-                const int64_t t_22 = (r % n_q) + query_start;
+                T(vec) lanes_max = T(splat)(-INFINITY);
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    const T(ints) t_21 = j0 + j + T(lane);
-                    in_region[j / LANES] = __builtin_convertvector((t_20 <= t_21) & (t_21 <= t_22), T(mask));
+                    const T(vec) term = T(load)(score_2 + r * 144 + j);
+                    lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j +
+                        T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
                 }
-                T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12672 + r * 64, score_3 + r * 144, v + j0 * v_row,
-                    v_row, j1 - j0, in_region);
+                const float largest = T(lane_max)(lanes_max);
+                if (largest > state_max_2[(chunk - chunk0) * 12672 + r]) state_max_2[(chunk - chunk0) * 12672 + r] =
+                    largest;
             }
-        } else
+            /* old_max_2 = exp2(old_max_2 - state_max_2); state_sum_2 = state_sum_2 * old_max_2 */
+            for (int64_t r = 0; r < rows; r += LANES) {
+                const T(vec) old_max_2_11 = T(load)(old_max_2 + r);
+                const T(vec) old_max_2_new12 = T(exp2)(old_max_2_11 - T(load)(state_max_2 + (chunk - chunk0) * 12672 +
+                    r));
+                T(store)(old_max_2 + r, old_max_2_new12);
+                T(store)(state_sum_2 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_2 + (chunk - chunk0) * 12672 + r)
+                    * old_max_2_new12);
+            }
+            /* score_2 = exp2(score_2 - state_max_2) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                for (int64_t r = 0; r < rows; r++) {
+                    T(store)(score_2 + r * 144 + j, T(exp2)(T(load)(score_2 + r * 144 + j) - (state_max_2[(chunk -
+                        chunk0) * 12672 + r])));
+                }
+            }
+            /* state_sum_2 += score_2 */
+            for (int64_t r = 0; r < rows; r++) {
+                T(vec) lane_sums = T(splat)(0);
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(vec) term = T(load)(score_2 + r * 144 + j);
+                    lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                        T(mask)), term, T(splat)(0));
+                }
+                const float total = T(lane_sum)(lane_sums);
+                state_sum_2[(chunk - chunk0) * 12672 + r] += total;
+            }
+            /* state_2 = state_2 * old_max_2 */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                        T(store)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e,
+                            T(load)(state_2 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_2[r]);
+                    }
+                }
+            }
+            /* state_2[r][e] += sum over j of score_2 * vs_tile */
+            if (__builtin_expect((((0 < ids_0.min) ? (query_start + 1) : 0) < j1) && !T(finite)(vs_tile, 64, j1 - j0,
+                64), 0)) { /* infinity and NaN affect only queries that see them */
+                T(dot7)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+                for (int64_t r = 0; r < rows; r++) {
+                    T(mask) in_region[OF(8, 16, 32)] = {0};
+                    const int64_t t_14 = (r % n_q) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_13 = j0 + j + T(lane);
+                        T(ints) id_15 = t_13 / 64;
+                        for (int lane = 0; lane < LANES; lane++) id_15[lane] = flag_along(seen_array + b *
+                            seen_array_stride_0 + g * seen_array_stride_1 + (r % n_q) * seen_array_stride_2,
+                            id_15[lane], ((n_k + 63) / 64), seen_array_stride_3);
+                        in_region[j / LANES] = __builtin_convertvector((t_13 <= t_14) & (0 < id_15), T(mask));
+                    }
+                    T(add_seen_lanes)(64, state_2 + (chunk - chunk0) * 12672 + r * 64, score_2 + r * 144, vs_tile, 64,
+                        j1 - j0, in_region);
+                }
+            } else
+                T(dot8)(rows, j1 - j0, score_2, vs_tile, state_2 + (chunk - chunk0) * 12672);
+        }
+    }
+    {
+        for (int64_t j0 = max(chunk * 1024, query_start - 511), j_end = min(min(n_k, (chunk + 1) * 1024),
+            n_q + query_start); j0 < j_end; j0 += 128) {
+            const int64_t j1 = min(j0 + 128, j_end);
+            /* score_3[r][j] = sum over d of query_turned * k */
 #if OF(1, 0, 0)
-            T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672,
-                attn_is_intel() ? 16 : 0);
+            T(dot9)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score_3, attn_is_intel() ? 16 : 0);
 #else
-            T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+            T(dot9)(rows, j1 - j0, query_turned, k + j0 * k_row, k_row, score_3);
 #endif
+            /* old_max_3 = state_max_3 */
+            for (int64_t r = 0; r < rows; r += LANES) {
+                T(store)(old_max_3 + r, T(load)(state_max_3 + (chunk - chunk0) * 12672 + r));
+            }
+            if ((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) { /* the tile is partly outside the mask
+                */
+                /* score_3 = select(((((r % n_q) + query_start) + -511) <= j) && (j <= ((r % n_q) + query_start)),
+                   score_3, -INFINITY) */
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(ints) t_16 = j0 + j + T(lane);
+                    for (int64_t r = 0; r < rows; r++) {
+                        const int64_t t_17 = (r % n_q) + query_start;
+                        T(store)(score_3 + r * 144 + j, T(pick)(__builtin_convertvector((((r % n_q) + query_start - 511)
+                            <= t_16) & (t_16 <= t_17), T(mask)), T(load)(score_3 + r * 144 + j), T(splat)(-INFINITY)));
+                    }
+                }
+            }
+            /* state_max_3 max= score_3 */
+            for (int64_t r = 0; r < rows; r++) {
+                T(vec) lanes_max = T(splat)(-INFINITY);
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(vec) term = T(load)(score_3 + r * 144 + j);
+                    lanes_max = T(max)(lanes_max, j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j +
+                        T(lane) < j1 - j0, T(mask)), term, T(splat)(-INFINITY)));
+                }
+                const float largest = T(lane_max)(lanes_max);
+                if (largest > state_max_3[(chunk - chunk0) * 12672 + r]) state_max_3[(chunk - chunk0) * 12672 + r] =
+                    largest;
+            }
+            /* old_max_3 = exp2(old_max_3 - state_max_3); state_sum_3 = state_sum_3 * old_max_3 */
+            for (int64_t r = 0; r < rows; r += LANES) {
+                const T(vec) old_max_3_18 = T(load)(old_max_3 + r);
+                const T(vec) old_max_3_new19 = T(exp2)(old_max_3_18 - T(load)(state_max_3 + (chunk - chunk0) * 12672 +
+                    r));
+                T(store)(old_max_3 + r, old_max_3_new19);
+                T(store)(state_sum_3 + (chunk - chunk0) * 12672 + r, T(load)(state_sum_3 + (chunk - chunk0) * 12672 + r)
+                    * old_max_3_new19);
+            }
+            /* score_3 = exp2(score_3 - state_max_3) */
+            for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                for (int64_t r = 0; r < rows; r++) {
+                    T(store)(score_3 + r * 144 + j, T(exp2)(T(load)(score_3 + r * 144 + j) - (state_max_3[(chunk -
+                        chunk0) * 12672 + r])));
+                }
+            }
+            /* state_sum_3 += score_3 */
+            for (int64_t r = 0; r < rows; r++) {
+                T(vec) lane_sums = T(splat)(0);
+                for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                    const T(vec) term = T(load)(score_3 + r * 144 + j);
+                    lane_sums += j + LANES <= j1 - j0 ? term : T(pick)(__builtin_convertvector(j + T(lane) < j1 - j0,
+                        T(mask)), term, T(splat)(0));
+                }
+                const float total = T(lane_sum)(lane_sums);
+                state_sum_3[(chunk - chunk0) * 12672 + r] += total;
+            }
+            /* state_3 = state_3 * old_max_3 */
+            for (int64_t r = 0; r < rows; r++) {
+                for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, e = e_first; vector < OF(4, 2, 2); vector++, e += LANES) {
+                        T(store)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e,
+                            T(load)(state_3 + (chunk - chunk0) * 12672 + r * 64 + e) * old_max_3[r]);
+                    }
+                }
+            }
+            /* state_3[r][e] += sum over j of score_3 * v */
+            if (__builtin_expect(((j0 < (n_q + query_start - 512)) || ((query_start + 1) < j1)) && !T(finite)(v + j0 *
+                v_row, v_row, j1 - j0, 64), 0)) { /* infinity and NaN affect only queries that see them */
+                T(dot10)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+                for (int64_t r = 0; r < rows; r++) {
+                    T(mask) in_region[OF(8, 16, 32)] = {0};
+                    const int64_t t_20 = (r % n_q) + query_start - 511;
+                    const int64_t t_22 = (r % n_q) + query_start;
+                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                        const T(ints) t_21 = j0 + j + T(lane);
+                        in_region[j / LANES] = __builtin_convertvector((t_20 <= t_21) & (t_21 <= t_22), T(mask));
+                    }
+                    T(add_seen_lanes)(64, state_3 + (chunk - chunk0) * 12672 + r * 64, score_3 + r * 144,
+                        v + j0 * v_row, v_row, j1 - j0, in_region);
+                }
+            } else
+#if OF(1, 0, 0)
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672,
+                    attn_is_intel() ? 16 : 0);
+#else
+                T(dot11)(rows, j1 - j0, score_3, v + j0 * v_row, v_row, state_3 + (chunk - chunk0) * 12672);
+#endif
+        }
     }
 }
 
@@ -1455,7 +1482,7 @@ static int runs_v4(void)
 }
 static const struct program programs_v4[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_v4, .tile = 0, .own = 176128, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 133376,
+     .head = nsa_few_v4, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 16, .of_pair = 128, .shared = 133376,
          .slot = 50688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_v4, .tile = 64, .own = 187840, .of_pair = 128},
@@ -1468,7 +1495,7 @@ static int runs_v3(void)
 }
 static const struct program programs_v3[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_v3, .tile = 0, .own = 176128, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 133376,
+     .head = nsa_few_v3, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 8, .of_pair = 128, .shared = 133376,
          .slot = 50688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_v3, .tile = 64, .own = 187840, .of_pair = 128},
@@ -1476,7 +1503,7 @@ static const struct program programs_v3[] = {
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD, .form = FORM_FEW,
-     .head = nsa_few_any, .tile = 0, .own = 176128, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 133376,
+     .head = nsa_few_any, .tile = 0, .own = 106496, .few_rows = 64, .lanes = 4, .of_pair = 128, .shared = 133376,
          .slot = 50688, .slots = 4, .together = 1},
     {.role = RUN_FORWARD,
      .rows = nsa_rows_any, .tile = 64, .own = 187840, .of_pair = 128},

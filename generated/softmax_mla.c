@@ -736,8 +736,8 @@ TARGET static void T(softmax_mla_heads)(const struct call *call, int64_t task, u
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - members;
-    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g *
-        members + m) * call->array[ARRAY_q].strides.head;
+    const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + g *
+        call->array[ARRAY_q].group + m * call->array[ARRAY_q].strides.head;
     const int64_t q_row = call->array[ARRAY_q].strides.row;
     const float *const k = (const float *)call->array[ARRAY_k].at + b * call->array[ARRAY_k].strides.batch + g *
         call->array[ARRAY_k].strides.head;
@@ -752,8 +752,8 @@ TARGET static void T(softmax_mla_heads)(const struct call *call, int64_t task, u
     float *const row_sum_compensation = (float *)(void *)(work + 37248); /* [i: 32] */
     float *const sum = (float *)(void *)(work + 37376); /* [e: 512, i: 32] */
     float *const sum_compensation = (float *)(void *)(work + 102912); /* [e: 512, i: 32] */
-    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + (g * members + m)
-        * call->array[ARRAY_out].strides.head;
+    float *const out = (float *)call->array[ARRAY_out].at + b * call->array[ARRAY_out].strides.batch + g *
+        call->array[ARRAY_out].group + m * call->array[ARRAY_out].strides.head;
     const int64_t out_row = call->array[ARRAY_out].strides.row;
     float *const q_tile = (float *)(void *)(work + 168448); /* [d: 576, i: 32] */
     int64_t results = i1 - i0; /* rows of out to prefetch during the first product */

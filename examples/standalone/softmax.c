@@ -647,6 +647,34 @@ TARGET INLINE T(vec) T(turn)(const T(wide) *x, int64_t quarter)
 TARGET INLINE T(vec) T(sin)(const T(wide) *x) { return T(turn)(x, 0); }
 TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
 
+/* Returns log(1 + x) within 2 ulp. With u = 1 + x = 2^n * (1 + f) and s = f / (2 + f), log(1 + f) is f - s * (f - a
+   power series in s^2). The rounding error of u, divided by u, is added. */
+TARGET INLINE T(vec) T(log1p)(T(vec) x)
+{
+#if F64
+    enum { FRACTION = 52, BIAS = 1023 };
+    const BITS root = 0x3fe6a09e667f3bcd; /* sqrt(1/2) */
+    static const REAL p_terms[] = {0.1479819860511658591, 0.1531383769920937332, 0.1818357216161805012,
+        0.2222219843214978396, 0.2857142874366239149, 0.3999999999940941908, 0.6666666666666735130};
+#else
+    enum { FRACTION = 23, BIAS = 127 };
+    const BITS root = 0x3f3504f3;
+    static const REAL p_terms[] = {0.24279078841f, 0.28498786688f, 0.40000972152f, 0.66666662693f};
+#endif
+    const T(vec) u = x + (REAL)1;
+    const T(mask) bits = (T(mask))u + (((BITS)BIAS << FRACTION) - root);
+    const T(mask) exponent = (bits >> FRACTION) - BIAS;
+    const T(vec) n = __builtin_convertvector(exponent, T(vec)), scale = (T(vec))((BIAS - exponent) << FRACTION),
+                 f = (T(vec))((bits & (((BITS)1 << FRACTION) - 1)) + root) - (REAL)1;
+    const T(vec) s = f / (f + (REAL)2), z = s * s, half = f * f * (REAL)0.5;
+    const T(vec) lost = T(pick)((T(mask))(x > (REAL)1), (REAL)1 - (u - x), x - (u - (REAL)1)) * scale *
+        ((REAL)1 - f + f * f);
+    T(vec) y = s * (half + z * POLYNOMIAL(z, p_terms)) + (n * LN2_LOW + lost) - half + f + n * LN2_HIGH;
+    y = T(pick)((T(mask))(x == T(splat)(-1)), T(splat)(-INFINITY), y);
+    y = T(pick)((T(mask))(x < T(splat)(-1)), T(splat)(NAN), y);
+    return T(pick)((T(mask))(x < T(splat)(INFINITY)), y, x);
+}
+
 /* Without a vector instruction, the C library is called per lane. */
 
 #define BY_LANE(name, function) \
@@ -657,7 +685,6 @@ TARGET INLINE T(vec) T(cos)(const T(wide) *x) { return T(turn)(x, 1); }
     }
 BY_LANE(log, log)
 BY_LANE(log2, log2)
-BY_LANE(log1p, log1p)
 BY_LANE(floor, floor)
 BY_LANE(ceil, ceil)
 BY_LANE(round, rint) /* to the nearest integer, and half to even */
@@ -4472,6 +4499,7 @@ enum { MAX_REMEMBERED = 8, MASK_AXES = 2, NO_ARRAY = 65535, SHARED_GRADIENTS = 2
 struct place {
     void *at; /* the caller's array, or memory in the workspace; NULL if the call does not have the array */
     struct attn_strides strides; /* of an array with a row for each token */
+    int64_t group;               /* where heads are queries: the stride of the heads that share a key/value head */
     int64_t stride[4];           /* of an array of `arrays`, for each axis */
 };
 
@@ -4583,7 +4611,9 @@ enum program_role {
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
     RUN_ATTEND,   /* forward for new tokens, with a state of keys, if it differs from RUN_FORWARD */
     RUN_PREPARE,  /* prepares keys, or other rows, for a state */
-    RUN_WEIGHTS   /* computes weights of pairs, if the call wants them */
+    RUN_WEIGHTS,  /* computes weights of pairs, if the call wants them */
+    RUN_SELECT,   /* computes one of the lists of the best keys */
+    RUN_SELECT_NEW /* the same for new tokens of a state that stores prepared keys or rows */
 };
 
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
@@ -4667,8 +4697,9 @@ enum array_origin {
     FROM_GRADIENTS, /* a member of struct NAME_gradients */
     FROM_SAVED,     /* numbers for each row that forward saves and backward reads: [B,H,n_q] */
     FROM_ROW_SUMS,  /* numbers or vectors of rows that a part of backward makes for later parts: [B,H,n_q,elements] */
-    FROM_SUMS,      /* sums that tiles of keys add up in order: [B,H,n_q,elements] */
+    FROM_SUMS,      /* sums that tiles add up in order: [B,H,n_q,elements], or n_k with sums_of_keys */
     FROM_LEFT,      /* an array that a part of backward leaves for later parts */
+    FROM_LISTS,     /* lists of the best keys, which forward and backward compute first */
     FROM_LIBRARY    /* memory that forward.c, sums.c or backward.c places */
 };
 enum array_entry { ENTRY_FORWARD, ENTRY_BACKWARD };
@@ -4702,10 +4733,11 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LIBRARY: the elements of a row,
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row,
         or of all constant axes.
                          FROM_ROW_SUMS: the same, or 0 for numbers */
-    int sizes;        /* FROM_PROBLEM, FROM_LEFT: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`,
+        bits 1 << -axis of enum
                          attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
@@ -4714,7 +4746,8 @@ struct array {
 struct kept_array {
     int array;         /* its number in the kernel's table */
     int64_t row_bytes; /* bytes of a row in the state */
-    int heads;         /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k */
+    /* enum attn_axis: ATTN_HEADS or ATTN_KV_HEADS; 0: all heads share the rows; 1: heads of k; more: that many heads */
+    int heads;
     int64_t element;   /* if not 0, the bytes of an element: the elements of a row of the caller may be apart */
     int64_t rounded;   /* if not 0, the elements of a row that is rounded to `dtype` of the array */
     int prepared;      /* if not 0, its rows are stored prepared, by the programs of this part and 1 */
@@ -4752,15 +4785,17 @@ struct kernel {
     const uint16_t *prefix_wanted; /* the gradients that need those of the terms,
         up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
-    int weighs;                   /* it has programs of RUN_WEIGHTS */
+    int weighs, lists;            /* it has programs of RUN_WEIGHTS, and of RUN_SELECT */
     int corrected;                /* the number of the array of corrected values, or -1 */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query,
        the number of the saved
        solution or -1 */
-    int parts, saved, row_sums, solution, by_heads; /* by_heads: it has programs of FORM_HEADS */
-    int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a query */
+    int parts, saved, row_sums, solution;
+    int by_heads, gathers; /* by_heads: it has programs of FORM_HEADS; gathers: they serve any call */
+    int64_t row_of_sums;                            /* the elements of all arrays FROM_SUMS for a row */
+    int sums_of_keys;                               /* these rows are keys, and tiles of queries add to them */
     const uint16_t *sums_wanted;
     /* `shares`: the numbers of the gradients of queries and of keys. They have head_dim elements, and several heads may
        share a head of them */
@@ -5094,9 +5129,16 @@ ATTN_API unsigned char *attn_call_set_prefix_sums(struct call *call, unsigned ch
 ATTN_API int attn_call_make_prefix_sums(struct call *call, const struct program *terms, int threads,
                                         unsigned char *work, size_t bytes);
 /* Returns the bytes of the workspace that all threads of a call share: prefix sums of the problem `sums` or NULL,
-   tables of tiles, corrected values. */
+   tables of tiles, corrected values, lists of the best keys. */
 ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct attn_problem *p,
                                        const struct attn_problem *sums);
+/* The lists of the best keys, which are before the tables of tiles (lists.c). attn_call_make_lists computes them; each
+   thread has `work`, after the shared memory. */
+ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct attn_problem *p);
+ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work);
+/* Places the lists up to number `list` at `at`, and returns the program that computes this one, or NULL after the last
+   list. */
+ATTN_API const struct program *attn_call_place_list(struct call *call, int list, unsigned char *at, int of_state);
 /* Sets n elements from `to` on to 0 in each row of an array of queries. */
 ATTN_API void attn_call_clear_rows(const struct call *call, const struct place *place, int64_t elements);
 
@@ -5367,7 +5409,7 @@ ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, ui
 
 #include <math.h>
 
-/* ---- prefix sums and corrected values, which a call computes first ---- */
+/* ---- what a call computes first: prefix sums, corrected values, lists of the best keys ---- */
 
 static void set_corrected(struct call *call, unsigned char *at)
 {
@@ -5397,14 +5439,21 @@ static size_t larger_of(size_t bytes, const struct program *program)
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
 static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
-    return larger_of(larger_of(larger_of(forward, first->terms), first->correct), first->weights);
+    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
+                 lists = kernel->lists ? attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX) : 0;
+    return larger_of(larger_of(larger_of(larger(forward, lists), first->terms), first->correct), first->weights);
+}
+
+/* Returns whether programs other than that of forward may read prefix sums. */
+static int others_read_sums(const struct kernel *kernel)
+{
+    return kernel->weighs || kernel->lists;
 }
 
 /* Returns whether all programs for n_k keys compute the prefix sums that they read, so that the workspace has none. */
 static int own_sums(const struct kernel *kernel, int64_t n_k)
 {
-    return !kernel->weighs && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
+    return !others_read_sums(kernel) && attn_call_program(kernel, RUN_FORWARD, 0, n_k, 0, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, MANY_ROWS, 0)->own_sums &&
            attn_call_program(kernel, RUN_FORWARD, 0, n_k, kernel->by_heads ? MANY_HEADS : MANY_ROWS, 0)->own_sums;
 }
@@ -5515,7 +5564,7 @@ static int compute_first(struct call *call, const struct program *program, const
     int error = 0;
     if (first->terms) {
         if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || first->weights) {
+        if (!program->own_sums || others_read_sums(call->kernel)) {
             memory = attn_call_set_prefix_sums(call, memory);
             error = attn_call_make_prefix_sums(call, first->terms, threads, work,
                                                attn_call_bytes_a_thread(first->terms));
@@ -5526,6 +5575,7 @@ static int compute_first(struct call *call, const struct program *program, const
         set_corrected(call, memory);
         error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
     }
+    if (!error) error = attn_call_make_lists(call, threads, work);
     if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
         if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
         error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
@@ -5574,7 +5624,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
         call.gives = call.only_sums = adds;
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
-                                                 program->own_sums && !kernel->weighs ? NULL : &call.p);
+                                                 program->own_sums && !others_read_sums(kernel) ? NULL : &call.p);
     const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
                                      max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);
@@ -5603,6 +5653,61 @@ ATTN_API int attn_call_add_key_sums(const struct kernel *kernel, const struct at
 {
     if (!problem || !problem->earlier_sums) return ATTN_EPOINTER;
     return attend(kernel, problem, params, argument, workspace, 1);
+}
+/* The lists of the best keys of each row, which a call computes before the programs that read them. */
+
+ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct attn_problem *p)
+{
+    size_t bytes = 0;
+    for (int k = 0; kernel->lists && k < kernel->arrays; k++)
+        if (kernel->array[k].origin == FROM_LISTS)
+            bytes = bytes_plus(bytes,
+                               whole_lines(bytes_times(attn_call_elements(&kernel->array[k], p), sizeof(int32_t))));
+    return bytes;
+}
+
+/* Returns the program that computes list number `list`. With a state, it may read prepared keys. */
+static const struct program *program_of_list(const struct kernel *kernel, int list, int of_state)
+{
+    const struct program *const prepared = of_state ? attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX,
+                                                                        MANY_ROWS, 0)
+                                                    : NULL;
+    return prepared && attn_call_runs(prepared) ? prepared
+                                                : attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
+}
+
+/* Returns the address of a list for kernels, which count sequences from the first one of the batch. */
+static void *numbered(const struct call *call, const struct array *a, unsigned char *at)
+{
+    if (call->first_sequence == 0 || !(a->sizes >> -ATTN_BATCH & 1)) return at;
+    const size_t bytes = attn_call_elements(a, &call->p) / (size_t)call->p.batch * sizeof(int32_t);
+    return (void *)((uintptr_t)at - (size_t)call->first_sequence * bytes);
+}
+
+ATTN_API const struct program *attn_call_place_list(struct call *call, int list, unsigned char *at, int of_state)
+{
+    const struct kernel *const kernel = call->kernel;
+    const int number = list;
+    for (int k = 0; k < kernel->arrays; k++) {
+        if (kernel->array[k].origin != FROM_LISTS) continue;
+        call->array[k].at = numbered(call, &kernel->array[k], at);
+        if (list-- == 0) return program_of_list(kernel, number, of_state);
+        at += whole_lines(attn_call_elements(&kernel->array[k], &call->p) * sizeof(int32_t));
+    }
+    return NULL;
+}
+
+ATTN_API int attn_call_make_lists(struct call *call, int threads, unsigned char *work)
+{
+    const struct kernel *const kernel = call->kernel;
+    unsigned char *at = work - attn_call_lists_bytes(kernel, &call->p);
+    int error = 0;
+    if (kernel->masks) at -= attn_call_tiles_bytes(kernel, &call->p);
+    const struct program *selects;
+    for (int list = 0; kernel->lists && !error && (selects = attn_call_place_list(call, list, at, 0)); list++)
+        error = attn_call_runs(selects) ? attn_call_run(call, selects, threads, work, attn_call_bytes_a_thread(selects))
+                                        : ATTN_EMACHINE;
+    return error;
 }
 /* Chooses the program that a call runs: by the machine's target, the number of keys, and the number of queries. */
 
@@ -5663,8 +5768,9 @@ ATTN_API size_t attn_call_max_bytes(const struct kernel *kernel, enum program_ro
 
 ATTN_API int64_t attn_call_rows_of(const struct kernel *kernel, const struct attn_problem *p)
 {
+    if (kernel->gathers && !p->saved && p->kv_heads > 0) return MANY_HEADS;
     if (p->n_q > MAX_FEW_QUERIES || p->saved || p->kv_heads <= 0) return MANY_ROWS;
-    if (kernel->by_heads && p->heads / p->kv_heads >= MIN_HEADS && (p->n_q == 1 || p->kv_heads == 1)) return MANY_HEADS;
+    if (kernel->by_heads && p->heads / p->kv_heads >= MIN_HEADS) return MANY_HEADS;
     return min(p->heads / p->kv_heads * p->n_q, MANY_ROWS);
 }
 
@@ -5678,7 +5784,8 @@ ATTN_API void attn_call_heads_as_queries(struct call *call)
             continue;
         struct attn_strides *const s = &call->array[k].strides;
         const int64_t head = s->head;
-        s->head = p->n_q == 1 ? members * head : s->row;
+        call->array[k].group = members * head;
+        s->head = s->row;
         s->row = head;
     }
     p->heads = p->kv_heads * p->n_q;
@@ -6228,6 +6335,7 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
 {
     size_t bytes = kernel->prefix_row && sums ? attn_call_prefix_bytes(kernel, sums) : 0;
     if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
+    if (kernel->lists) bytes = bytes_plus(bytes, attn_call_lists_bytes(kernel, p));
     if (kernel->corrected < 0) return bytes;
     return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
 }
@@ -6420,8 +6528,8 @@ static void work_in_order(void *work)
 static void run_in_order(struct work *w, struct job *job)
 {
     const struct call *const call = job->call;
-    const int64_t heads = call->p.batch * call->p.kv_heads, alone = heads / w->threads * w->threads,
-                  tiles = call->tiles;
+    const int64_t heads = call->p.batch * (call->kernel->sums_of_keys ? call->p.heads : call->p.kv_heads),
+                  alone = heads / w->threads * w->threads, tiles = call->tiles;
     for (int64_t h = alone; h < heads; h++)
         for (int64_t t = 0; t <= tiles; t++) call->progress[h * (tiles + 1) + t] = t > 0 ? 0 : INT64_MAX;
     job->alone = alone;

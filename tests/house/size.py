@@ -19,11 +19,11 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 70_800, '', COMPILER),
-    ('runtime', 12_000, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('compiler_and_ir', 73_300, '', COMPILER),
+    ('runtime', 12_500, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
-    ('python', 11_280, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
-    ('generated', 124_000, '', ('generated/*.c',)),
+    ('python', 11_420, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
+    ('generated', 130_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in
     ('conditions', 35, r'#(el)?if', ('compiler/emit/embedded/*.c',)),
