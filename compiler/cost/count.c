@@ -551,33 +551,32 @@ static double *make_lists(const struct counter *x, int64_t lists, int64_t count,
     return number;
 }
 
-/* Returns the number of keys in a block of the sorted lists `name`. */
-static int64_t keys_of_list(const struct counter *x, const char *name)
+int64_t assumed_blocks(const struct graph *g, const char *name, const struct problem_size *size)
 {
     int64_t keys = 1;
     const struct expr *position;
-    for (int n = 0; n < x->g->values; n++)
-        for (struct exprs w = {.of = x->g->value[n].where}; w.of && exprs_next(&w);)
+    for (int v = 0; v < g->values; v++)
+        for (struct exprs w = {.of = g->value[v].where}; w.of && exprs_next(&w);)
             if (w.e->op == EXPR_DRAWN && w.e->draw->sorted && strcmp(w.e->draw->name, name) == 0)
-                floor_quotient(x->m, w.e->arg[1], &position, &keys);
-    return keys;
+                floor_quotient(g->module, w.e->arg[1], &position, &keys);
+    return (size->n_k - 1) / keys + 1;
+}
+
+int64_t assumed_best(int64_t blocks, int64_t count, int64_t n)
+{
+    const int64_t k = n % count;
+    if (blocks <= count) return k < blocks ? k : -1;
+    return k * blocks / count + (int64_t)((uint64_t)n * UINT64_C(0x9E3779B97F4A7C15) >> 33) % (blocks / count);
 }
 
 /* Makes sorted lists of the best keys of some rows, spread over all keys. */
 static void make_best(struct counter *x, const struct value *v, int64_t count)
 {
     enum { MAX_NUMBERS = 1 << 20 };
-    const int64_t blocks = (x->size->n_k - 1) / keys_of_list(x, v->name) + 1,
-                  apart = blocks > count ? blocks / count : 1,
+    const int64_t blocks = assumed_blocks(x->g, v->name, x->size),
                   lists = x->size->n_q * count <= MAX_NUMBERS ? x->size->n_q : MAX_NUMBERS / count + 1;
     double *const number = arena_alloc(x->m->arena, (size_t)(lists * count) * sizeof *number);
-    for (int64_t n = 0; n < lists * count; n++) {
-        const int64_t k = n % count;
-        number[n] = k >= blocks       ? -1
-                    : blocks <= count ? (double)k
-                                      : (double)(k * blocks / count +
-                                                 (int64_t)((uint64_t)n * UINT64_C(0x9E3779B97F4A7C15) >> 33) % apart);
-    }
+    for (int64_t n = 0; n < lists * count; n++) number[n] = (double)assumed_best(blocks, count, n);
     ids_add(&x->ids, v->name, number, lists, count, false);
 }
 

@@ -269,6 +269,7 @@ static void add_statement(struct walk *w, const struct stmt *s, double weight)
         sum.products = points * (count_of(w, s->axes[0]) - 1);
         sum.scalars = 2 * points;
     }
+    if (s->op == LOOPS_SELECT || s->op == LOOPS_SCAN) sum.scalars = points;
     all->products += weight * sum.products;
     all->in_pairs += weight * sum.in_pairs;
     all->in_units += weight * sum.in_units;
