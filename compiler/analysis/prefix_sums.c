@@ -68,8 +68,10 @@ bool prefix_sum_of(const struct graph *g, int v, struct prefix_sum *out)
 bool has_prefix_sums(const struct graph *g)
 {
     struct prefix_sum found;
+    bool *const needed = arena_alloc(g->module->arena, (size_t)g->values * sizeof *needed);
+    for (int k = 0; k < g->outputs; k++) graph_mark(g, g->output[k].value, needed);
     for (int v = 0; v < g->values; v++)
-        if (prefix_sum_of(g, v, &found)) return true;
+        if (needed[v] && prefix_sum_of(g, v, &found)) return true;
     return false;
 }
 

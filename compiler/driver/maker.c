@@ -42,10 +42,12 @@ static graph_builder *const builder[] = {
 #include "../schedule/program.def"
 };
 
-/* Keeps only the output `weights` if the program computes it, and otherwise all other outputs. */
+/* Keeps only the output `weights` if the program computes it, and otherwise all other outputs. A program of an array that
+   other programs read keeps all. */
 static void take_outputs(struct graph *g, const struct program *program)
 {
     const int outputs = g->outputs;
+    if (program_computes_terms(program) || program_selects(program)) return;
     g->outputs = 0;
     for (int o = 0; o < outputs; o++)
         if ((strcmp(g->output[o].name, "weights") == 0) == program_weighs(program))

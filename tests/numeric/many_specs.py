@@ -302,6 +302,11 @@ FOUND |= {
         'similarity': 'softmax', 'shape': {'head_dim': 4}, 'arrays': {'u': {'shape': ['B', 'H', 'Nq'], 'type': 'bool'}},
         'mask': {'expr': '!u[b][h][row]'}, 'emit': ['forward', 'backward'], 'output': 'a * c + 0.25 * a',
         'sums': {'a': {'factor': 'i - j < 5', 'values': 1}, 'c': {'factor': 'i - j < 5', 'normalize': 'none'}}},
+    'weights_that_alone_decay_by_elements': {
+        'similarity': {'custom': {'weight': 'exp(key[b][j])'}}, 'mask': 'causal', 'normalize': 'none',
+        'arrays': {'key': {'shape': ['B', 'Nk']}, 'gate': {'shape': ['B', 'G', 'Nk']}},
+        'decay': {'log': '-fabs(gate[b][g][t]) * (d % 3 + 1)'}, 'weights': '0.125 * s', 'emit': ['forward', 'weights'],
+        'shape': {'head_dim': 16}},
     'keys_that_heads_hide': {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': {'all': ['causal', {'expr': 'u[h][j]'}]}, 'shape': {'head_dim': 4},
         'arrays': {'u': {'shape': ['H', 'Nk'], 'type': 'bool'}}, 'emit': ['forward', 'backward', 'decode'],
