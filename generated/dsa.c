@@ -1,7 +1,7 @@
 /* dsa.c, made by attnc 0.1.0: attnc dsa.yaml
    C11 with GNU extensions, for a C compiler; C++ includes dsa.h.
    sparse attention of DeepSeek: an indexer of 64 small heads chooses 2048 keys for a query, the same for all heads
-   DeepSeek-AI, DeepSeek-V3.2 (arXiv 2512.02556, 2025), section 2.1, equations 1 and 2
+   DeepSeek-AI, DeepSeek-V3.2 (arXiv 2025), section 2.1, equations 1 and 2
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (576),
    e (512), qi_axis_2 (64), qi_axis_4 (128), ki_axis_2 (1), ki_axis_4 (128), w_axis_3 (64), listed (2048):

@@ -1,7 +1,7 @@
 /* moba.c, made by attnc 0.1.0: attnc moba.yaml
    C11 with GNU extensions, for a C compiler; C++ includes moba.h.
    mixture of block attention: a query sees its own block and the 2 earlier blocks whose mean key fits it best
-   Lu et al., MoBA (arXiv 2502.13189, 2025), section 2.2, equations 2 to 6 with blocks of 512 and k = 3
+   Lu et al., MoBA (arXiv 2025), section 2.2, equations 2 to 6 with blocks of 512 and k = 3
 
    Computes, in f32, over the axes b (batch), g (key/value head), m (query head of g), i (query), j (key), d (64),
    e (64), listed (3):
