@@ -66,7 +66,7 @@ static void clean_ups_run_where_they_are_due(void)
     begin();
     struct text ran = {0};
     CU_ASSERT_PTR_NULL(run(&ran));
-    const char *wanted = "simplify prefix_sums simplify separate simplify correct_values simplify merge_states simplify differentiate "
+    const char *wanted = "simplify prefix_sums simplify select simplify separate simplify correct_values simplify merge_states simplify differentiate "
                          "simplify stabilise simplify "
                          "strength_reduce "
                          "stored_rows simplify fold_scale simplify few_queries heads_as_queries tile lower ";
