@@ -121,10 +121,10 @@ bool emit_is_gathered(struct emitter *x, const struct stmt *s)
 /* Returns whether a statement of the loop needs a copy of the rows that it gathers from the array. */
 static bool copies_rows(struct emitter *x, const struct stmt *loop, int array)
 {
-    bool copies = false;
-    for (const struct stmt *s = loop->body; s; s = s->next)
-        copies |= stmt_reads(s, array) && !(emit_is_gathered(x, s) && s->operand[1].of != array);
-    return copies;
+    struct stmts w = {.list = loop->body};
+    for (const struct stmt *s; (s = stmts_next(&w));)
+        if (stmt_reads(s, array) && !(emit_is_gathered(x, s) && s->operand[1].of != array)) return true;
+    return false;
 }
 
 /* Declares pointers to copies of the rows of a tile's indices. */

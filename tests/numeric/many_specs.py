@@ -307,6 +307,11 @@ FOUND |= {
         'arrays': {'key': {'shape': ['B', 'Nk']}, 'gate': {'shape': ['B', 'G', 'Nk']}},
         'decay': {'log': '-fabs(gate[b][g][t]) * (d % 3 + 1)'}, 'weights': '0.125 * s', 'emit': ['forward', 'weights'],
         'shape': {'head_dim': 16}},
+    'listed_keys_of_blocks_of_queries': {
+        'similarity': 'softmax', 'mask': {'all': ['causal', {'top': {'count': 20, 'by': 't'}}]}, 'dtype': 'bf16',
+        'arrays': {'qi': {'shape': ['B', 1, 'Nq', 32]}, 'ki': {'shape': ['B', 1, 'Nk', 32]}},
+        'scores': {'t': {'query': 'qi', 'key': 'ki', 'sum': 't'}}, 'shape': {'head_dim': 64}, 'emit': ['forward', 'decode'],
+        'heads': 16, 'kv_heads': 1, 'n_q': 65, 'n_k': 65, 'target': 'x86-64-v4'},
     'keys_that_heads_hide': {
         'similarity': {'polynomial': {'degree': 2}}, 'mask': {'all': ['causal', {'expr': 'u[h][j]'}]}, 'shape': {'head_dim': 4},
         'arrays': {'u': {'shape': ['H', 'Nk'], 'type': 'bool'}}, 'emit': ['forward', 'backward', 'decode'],
