@@ -4733,12 +4733,10 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row,
-        or of all constant axes.
-                         FROM_ROW_SUMS: the same, or 0 for numbers */
-    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`,
-        bits 1 << -axis of enum
-                         attn_axis */
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row, or of all
+                         constant axes. FROM_ROW_SUMS: the same, or 0 for numbers */
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`, as bits
+                         1 << -axis of enum attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
 
@@ -5669,11 +5667,10 @@ ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct 
 /* Returns the program that computes list number `list`. With a state, it may read prepared keys. */
 static const struct program *program_of_list(const struct kernel *kernel, int list, int of_state)
 {
-    const struct program *const prepared = of_state ? attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX,
-                                                                        MANY_ROWS, 0)
-                                                    : NULL;
-    return prepared && attn_call_runs(prepared) ? prepared
-                                                : attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
+    const struct program *prepared = NULL;
+    if (of_state) prepared = attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX, MANY_ROWS, 0);
+    if (prepared && attn_call_runs(prepared)) return prepared;
+    return attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
 }
 
 /* Returns the address of a list for kernels, which count sequences from the first one of the batch. */

@@ -261,10 +261,10 @@ struct array {
        - sums: it has a row for each key and key/value head, or query head with `whole` */
     const uint16_t *wanted;
     int linear, whole, sums;
-    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row, or of all constant axes.
-                         FROM_ROW_SUMS: the same, or 0 for numbers */
-    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`, bits 1 << -axis of enum
-                         attn_axis */
+    int64_t elements; /* FROM_PROBLEM, FROM_LEFT, FROM_SUMS, FROM_LISTS, FROM_LIBRARY: the elements of a row, or of all
+                         constant axes. FROM_ROW_SUMS: the same, or 0 for numbers */
+    int sizes;        /* FROM_PROBLEM, FROM_LEFT, FROM_LISTS: the sizes that are multiplied with `elements`, as bits
+                         1 << -axis of enum attn_axis */
     enum attn_statistics statistics; /* FROM_PROBLEM: what the array has, if it is the statistics */
 };
 

@@ -6,14 +6,14 @@
 #define LINE_ELEMENTS (64 / (int64_t)sizeof(REAL))
 #define LINES(width) (((width) + LINE_ELEMENTS - 1) / LINE_ELEMENTS)
 
-/* c[r][x] = sum over t of a[index[r]][t] * b[t][x], for a vector of lanes x. Adds `span` terms at a time. Prefetches the
-   rows `index` of `next`, which have `width` elements. */
-TARGET INLINE void T(gathered_block)(const int rows, const int64_t steps, const int64_t span, const REAL *a, int64_t a_row,
-    const int32_t *index, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *next, int64_t next_row,
-    const int64_t width)
+/* c[r][x] = sum over t of a[index[r]][t] * b[t][x], for a vector of lanes x. Adds `span` terms at a time. Prefetches
+   the rows `index` of `next`, which have `width` elements. */
+TARGET INLINE void T(gathered_block)(const int rows, const int64_t steps, const int64_t span, const REAL *a,
+    int64_t a_row, const int32_t *index, const REAL *b, int64_t b_step, REAL *c, int64_t c_row, const REAL *next,
+    int64_t next_row, const int64_t width)
 {
-    const int64_t lines = LINES(width), times = steps > GATHERED_STEPS ? steps / GATHERED_STEPS : 1, part = steps > 2 * span ? span : steps;
-    const int64_t at_once = (rows * lines + times - 1) / times;
+    const int64_t lines = LINES(width), times = max(steps / GATHERED_STEPS, 1), part = steps > 2 * span ? span : steps,
+                  at_once = (rows * lines + times - 1) / times;
     const REAL *row[GATHERED_ROWS];
     UNROLL for (int r = 0; r < rows; r++) row[r] = a + index[r] * a_row;
     for (int64_t t = 0, line = 0; t < steps;) {
@@ -22,7 +22,8 @@ TARGET INLINE void T(gathered_block)(const int rows, const int64_t steps, const 
         UNROLL for (int r = 0; r < rows; r++) sum[r] = (T(vec)){0};
         for (; t + GATHERED_STEPS <= end; t += GATHERED_STEPS, line += at_once) {
             T(vec) x[GATHERED_STEPS];
-            const REAL *const ahead = next + index[min(line / lines, rows - 1)] * next_row + line % lines * LINE_ELEMENTS;
+            const int64_t of = index[min(line / lines, rows - 1)];
+            const REAL *const ahead = next + of * next_row + line % lines * LINE_ELEMENTS;
             UNROLL for (const REAL *p = ahead, *const to = p + at_once * LINE_ELEMENTS; p < to; p += LINE_ELEMENTS)
                 __builtin_prefetch(p, 0, 3);
             UNROLL for (int u = 0; u < GATHERED_STEPS; u++) x[u] = T(load)(b + (t + u) * b_step);
@@ -45,12 +46,12 @@ TARGET INLINE void T(dot_gathered)(int64_t lanes, int64_t rows, const int64_t st
     int64_t r = 0;
     for (; r + GATHERED_ROWS <= rows; r += GATHERED_ROWS)
         for (int64_t x = 0; x < lanes; x += LANES)
-            T(gathered_block)(GATHERED_ROWS, steps, span, a, a_row, index + r, b + x, b_step, c + r * c_row + x, c_row, next,
-                next_row, width);
+            T(gathered_block)(GATHERED_ROWS, steps, span, a, a_row, index + r, b + x, b_step, c + r * c_row + x, c_row,
+                next, next_row, width);
     for (; r < rows; r++)
         for (int64_t x = 0; x < lanes; x += LANES)
-            T(gathered_block)(1, steps, span, a, a_row, index + r, b + x, b_step, c + r * c_row + x, c_row, next, next_row,
-                width);
+            T(gathered_block)(1, steps, span, a, a_row, index + r, b + x, b_step, c + r * c_row + x, c_row, next,
+                next_row, width);
 }
 
 /* Sums over the rows in a list: c[r][x] changes by the sum over t of a[index[t]][r] * b[t][x], as `update` says (block
@@ -74,7 +75,7 @@ TARGET INLINE void T(dot_over_gathered)(int64_t lanes, const int64_t rows, int64
                 const T(vec) y = T(load)(b + t * b_step + x);
                 UNROLL for (int n = 0; n < (int)((lines + blocks - 1) / blocks); n++)
                     __builtin_prefetch(ahead + (block + n * blocks) * LINE_ELEMENTS, 0, 3);
-                UNROLL for (int r = 0; r < GATHERED_ROWS; r++) sum[r] += row[rows < GATHERED_ROWS ? min(r, rows - 1) : r] * y;
+                UNROLL for (int r = 0; r < GATHERED_ROWS; r++) sum[r] += row[min(r, rows - 1)] * y;
             }
             UNROLL for (int r = 0; r < GATHERED_ROWS; r++) {
                 REAL *const to = c + (first + r) * c_row + x;

@@ -69,8 +69,8 @@ struct lowering {
     const int
         *last_axis;   /* the axis in the lanes of each value's tile, if it is chosen for each value. Otherwise NULL */
     bool by_elements; /* tiles with an axis of elements have it in the lanes. Implies last_axis. */
-    /* Axes of which the statements that are being made take one index at a time, as bits. `outside` is the list around
-       the loops over them. */
+    /* one_by_one: axes, as bits, whose indices a loop takes one by one around the statements that are being made.
+       outside: the list that this loop is in */
     uint32_t one_by_one;
     struct stmt ***outside;
     int *outputs;                  /* the arrays of the outputs. NULL: each array is made when its output is written */
