@@ -42,8 +42,8 @@ static graph_builder *const builder[] = {
 #include "../schedule/program.def"
 };
 
-/* Keeps only the output `weights` if the program computes it, and otherwise all other outputs. A program of an array that
-   other programs read keeps all. */
+/* Keeps only the output `weights` if the program computes it, and otherwise all other outputs. A program of an array
+   that other programs read keeps all. */
 static void take_outputs(struct graph *g, const struct program *program)
 {
     const int outputs = g->outputs;
@@ -124,16 +124,20 @@ void maker_prepare(struct maker *x)
         if (spec_stores_prepared(x->p->spec, n ? &all->array[n - 1] : NULL)) maker_each(x, STEP_PREPARE, n);
 }
 
-void maker_select(struct maker *x)
+static void each_list(struct maker *x, enum kernel_step step)
 {
     const int lists = lists_of_keys(x->p->graph);
-    for (int n = 0; n < lists; n++) maker_each(x, STEP_SELECT, n);
+    for (int n = 0; n < lists; n++) maker_each(x, step, n);
+}
+
+void maker_select(struct maker *x)
+{
+    each_list(x, STEP_SELECT);
 }
 
 void maker_select_new(struct maker *x)
 {
-    const int lists = lists_of_keys(x->p->graph);
-    for (int n = 0; n < lists; n++) maker_each(x, STEP_SELECT_NEW, n);
+    each_list(x, STEP_SELECT_NEW);
 }
 
 void maker_note_gradients(const struct maker *x)

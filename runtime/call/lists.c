@@ -14,11 +14,10 @@ ATTN_API size_t attn_call_lists_bytes(const struct kernel *kernel, const struct 
 /* Returns the program that computes list number `list`. With a state, it may read prepared keys. */
 static const struct program *program_of_list(const struct kernel *kernel, int list, int of_state)
 {
-    const struct program *const prepared = of_state ? attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX,
-                                                                        MANY_ROWS, 0)
-                                                    : NULL;
-    return prepared && attn_call_runs(prepared) ? prepared
-                                                : attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
+    const struct program *prepared = NULL;
+    if (of_state) prepared = attn_call_program(kernel, RUN_SELECT_NEW, list, INT64_MAX, MANY_ROWS, 0);
+    if (prepared && attn_call_runs(prepared)) return prepared;
+    return attn_call_program(kernel, RUN_SELECT, list, INT64_MAX, MANY_ROWS, 0);
 }
 
 /* Returns the address of a list for kernels, which count sequences from the first one of the batch. */
