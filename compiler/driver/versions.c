@@ -83,12 +83,6 @@ static void make_defaults(struct maker *x, const struct target *target, bool sho
         c = compile(x, NULL, target, true, shown);
         p->kernel.saves_solution &= x->good && graph_find_output(c->graph, SAVED_SOLUTION) >= 0;
     }
-    /* Two systems have no quadratic form, because a program corrects the values of one. */
-    if (x->good && solves && !separates && p->spec->emit & EMIT_JVP) {
-        diagnostics_error(x->d, p->spec->delta_at, "'emit: [jvp]' with 'delta' needs the linear form: %s",
-                          c ? c->reason : "'algorithm: quadratic' asks for no linear form");
-        x->good = false;
-    }
     /* With the delta rule, the quadratic form takes twice the time. So it is compiled only in place of the linear form.
      */
     if (x->good && solves && (!separates || p->why_quadratic)) u->quadratic = compile(x, NULL, target, false, shown);

@@ -33,9 +33,10 @@ SUMS = {'of_features': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 +
         'of_all_keys': ({'a': {}, 'c': {'similarity': {'custom': {'weight': '1 + s * s'}}, 'normalize': 'none'}}, 'none')}
 
 GATE, ROWS = {'shape': ['B', 'H', 'Nk']}, {'shape': ['B', 'H', 'Nk', 'D']}
-DELTA = {'plain': {}, 'constant': {'delta': {'rate': 0.4}, 'arrays': {}}, 'elu': {'similarity': backward.SIMILARITY['elu_plus_one']},
+DELTA = {'plain': {}, 'constant': {'delta': {'rate': 0.4}, 'arrays': {}}, 'elu': {'similarity': backward.SIMILARITY['elu_plus_one'], 'delta': {'rate': 'tanh(beta[b][h][t]) / 16'}},
          'decay': {'decay': {'log': '-exp(gate[b][h][t])'}, 'arrays': {'beta': GATE, 'gate': GATE}},
          'elements': {'decay': {'log': '-exp(gate[b][h][t][d])'}, 'arrays': {'beta': GATE, 'gate': ROWS}},
+         'divided': {'normalize': 'sum', 'similarity': backward.SIMILARITY['elu_plus_one'], 'delta': {'rate': 'tanh(beta[b][h][t]) / 16'}},
          'documents': {'mask': {'all': ['causal', 'document']}},
          'erase_and_write': {'delta': {'rate': 'beta[b][h][t]', 'erase': 'a', 'write': 'w'}, 'arrays': {'beta': GATE, 'a': ROWS, 'w': ROWS},
                              'prepare': ['l2norm', {'l2norm': {'rows': ['a', 'w']}}]}}

@@ -686,7 +686,7 @@ static bool rewrite(struct separation *x, struct plan *plan)
     return true;
 }
 
-/* Lets weights of two keys read no other weights of two keys. */
+/* Lets weights of pairs read no other weights of pairs. `rows`: the axis of queries, or of the first of two keys. */
 static void open_weights(struct separation *x, int rows)
 {
     for (int v = 0; v < x->g->values; v++) {
@@ -829,7 +829,10 @@ void pass_separate(struct compilation *c)
         separate_none(x, scans ? "a running sum along the keys depends on each pair of a query and a key"
                                : "it draws a random number for each pair");
     x->apart = has_other_heads(x);
-    if (needs_loops_by_chunks(x->g)) open_weights(x, rows);
+    if (needs_loops_by_chunks(x->g)) {
+        open_weights(x, rows);
+        open_weights(x, x->lane);
+    }
     read_at_chunks(x);
     struct graph *const before = graph_copy(c->graph);
     struct plan done = {0};
