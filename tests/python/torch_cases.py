@@ -194,6 +194,22 @@ def a_forked_process_has_threads_of_its_own(folder):
         check(done.returncode == wanted, '%s: exit status %d, not %d\n%s' % (found, done.returncode, wanted, done.stderr))
 
 
+GRAPH_FIRST = """
+import attnc, torch
+made = attnc.kernel("softmax_causal", set={"shape.head_dim": 8}) if %s else None
+q, x = torch.randn(1, 2, 9, 8), torch.randn(2)
+call = lambda q: made(q, q, q) if made else attnc.attention(q, q, q, score="s * x[h]", mask="causal", scale=0.3, arrays={"x": x})
+assert torch.equal(torch.compile(call, fullgraph=True, dynamic=True, backend="aot_eager")(q), call(q))
+"""
+
+
+@case
+def the_first_call_of_a_process_is_in_a_graph(folder):
+    for of_kernel in True, False:
+        done = execute([sys.executable, '-c', GRAPH_FIRST % of_kernel], timeout=300)
+        check(done.returncode == 0, done.stderr)
+
+
 @case
 def gradcheck(folder):
     for name, sizes in (('softmax_causal', {}), ('hedgehog', {'m': 5}), ('linear_elu', {'G': 4})):

@@ -205,6 +205,8 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     if seed is not None and not dropout:
         raise TypeError("seed is the seed of dropout, so it needs dropout=")
     inputs: tuple[Any, Any, Any] = q, k, v
+    # before the functions that are constants of graphs, because the module marks them
+    door = of_tensors() if _is(q, "torch", "Tensor") and weights is False else None
     dtype = _check_attention(*inputs)
     head_dim = int(inputs[0].shape[3])
     given: dict[str, Any] = dict(arrays or {})
@@ -221,7 +223,8 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
             raise TypeError("mask and is_causal are given; expected one of them, or {'all': ['causal', …]} as mask")
         rule = "causal" if inputs[0].shape[2] == inputs[1].shape[2] else "j <= row"
     number: Any = scale if _is_number(scale) else None
-    scaled = scale is not None and (number is None or float(number) != head_dim ** -0.5)
+    # torch.compile has a symbol for the comparison, but not for the constants
+    scaled = True if scale is not None and (number is None or float(number) != head_dim ** -0.5) else False
     adds = dtype_of(attn_mask) in _FLOATS
     for name, there in ("scale", scaled), ("mask", attn_mask is not None):
         if there and name in given:
@@ -242,8 +245,8 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     formula = (weight, score, rule, normalize, algorithm, dropout if dropout else 0.0, declared,
                head_dim, int(inputs[2].shape[3]), _FLOATS[dtype], scaled, "" if several == "{}" else several)
     made: AnyArray
-    if _is(q, "torch", "Tensor") and weights is False:
-        made = of_tensors().call_formula(formula, *inputs, given, seed, out, threads)
+    if door is not None:
+        made = door.call_formula(formula, *inputs, given, seed, out, threads)
     else:
         made = of_formula(*formula)._with_arrays(inputs, given, seed, out, threads, weights=weights)
     return made

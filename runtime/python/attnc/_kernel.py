@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import subprocess
+import sys
 import threading
 import zlib
 from typing import Any, Callable, Iterable, Mapping, Sequence
@@ -28,9 +29,20 @@ doors: dict[str, Callable[[], Any]] = {}
 _torch: Any = None  # that of PyTorch, once it is imported
 
 
+def _load() -> bool:
+    """Imports the module that calls kernels with tensors."""
+    return (_torch or doors["torch"]()) is not None
+
+
+# torch.compile then calls this function and does not trace it. torch.compiler.assume_constant_result does the same, but
+# PyTorch may not be imported yet.
+setattr(_load, "_dynamo_marked_constant", True)
+
+
 def of_tensors() -> Any:
     """Returns the module that calls kernels with tensors."""
-    return _torch or doors["torch"]()
+    _load()
+    return _torch
 
 
 class Kernel:
@@ -60,6 +72,8 @@ class Kernel:
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
                              _text=source.name())
         self.__dict__["_binding"] = self._bind(info)
+        if "torch" in sys.modules:  # the first call may be in a graph, where the module cannot be imported
+            _load()
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"kernels are immutable: {name} cannot be set")
@@ -410,7 +424,7 @@ class Kernel:
             made = self._with_statistics().forward(*arrays, given, self._seed(seed), out,
                                                    count if threads is None else threads, saved, statistics)
         elif _torch is not None and isinstance(q, _torch.Tensor) or _is(q, "torch", "Tensor"):
-            made = of_tensors().call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
+            made = (_torch or of_tensors()).call(self, q, k, v, seed if seed is None else self._seed(seed), out, threads, given)
         elif _is(q, "jax", "Array"):
             made = doors["jax"]().call(self, *arrays, self._seed(seed), out, threads, given, query_start)
         else:
