@@ -430,13 +430,25 @@ def a_plot_is_svg(place):
         check(place.read(name).startswith(b'<svg'), name)
 
 
+def cells_of(picture):
+    """Returns the cells (column, row) of a picture, whose paths have a stroke for each run of cells in a row."""
+    cells = []
+    for path in re.findall(r' d="(.*?)"', picture):
+        x = y = 0
+        for start, first, row, length in re.findall(r'([Mm])(\d+) (\d+)h(\d+)', path):
+            x, y = (int(first), int(row)) if start == 'M' else (x + int(first), y + int(row))
+            cells += [(x + k, y) for k in range(int(length))]
+            x += int(length)
+    return cells
+
+
 @case
 def a_picture_has_the_weights(place):
     """A causal picture has as many cells as a query sees keys, and none above the diagonal."""
     place.write('causal.yaml', 'similarity: softmax\nmask: causal\nshape: {head_dim: 64, value_dim: 7}\n')
     place.attnc('show', 'causal.yaml', '--picture', 'causal.svg')
-    cells = [(int(x), int(y)) for x, y in re.findall(r'M(\d+) (\d+)h6v6h-6z', place.read('causal.svg').decode())]
-    check(len(set(cells)) == len(cells) == 64 * 65 // 2 and all(x - 56 <= y - 34 for x, y in cells), '%d cells' % len(cells))
+    cells = cells_of(place.read('causal.svg').decode())
+    check(len(set(cells)) == len(cells) == 64 * 65 // 2 and all(x <= y for x, y in cells), '%d cells' % len(cells))
     keys = place.attnc('show', 'softmax_mla', '--picture', '-').stdout
     check(keys.startswith('<svg ') and keys.endswith('</svg>\n') and 'softmax_mla' in keys, keys[:200])
     place.attnc('show', 'softmax', 'bigbird', '--picture', 'two.svg', status=2)
@@ -475,12 +487,24 @@ def a_picture_says_its_positions(place):
     """A window of 100 and 3 first keys: 512 positions, 8 in a cell. The window is 13 cells wide, the first column is seen."""
     place.write('wide.yaml', 'similarity: softmax\nmask: {all: [causal, {any: [{window: {left: 100}}, {global: {count: 3}}]}]}\nshape: {head_dim: 8}\n')
     picture = place.attnc('show', 'wide.yaml', '--picture', '-').stdout
-    cells = {((int(x) - 56) // 6, (int(y) - 34) // 6) for x, y in re.findall(r'M(\d+) (\d+)h6v6h-6z', picture)}
+    cells = set(cells_of(picture))
     expected = {(j, i) for i in range(64) for j in range(64) if j == 0 or j <= i and (8 * i - (8 * j + 7)) <= 100}
     check(cells == expected, '%d cells, not %d: %s' % (len(cells), len(expected), sorted(cells ^ expected)[:9]))
     ticks = re.findall(r'>(\d+)</text>', picture)
     check(sorted(ticks) == sorted(2 * ['0', '128', '256', '384', '512']), str(ticks))
     check('512 keys, 8 a cell' in picture and '>512 queries<' in picture, picture[-600:])
+
+
+@case
+def a_picture_gives_arrays_an_example(place):
+    """Three quarters of the keys are no padding, and a given mask is a prompt with a tree of drafts after it."""
+    cells = cells_of(place.attnc('show', 'softmax_padding', '--picture', '-').stdout)
+    check(sorted(cells) == [(j, i) for j in range(48) for i in range(64)], '%d cells' % len(cells))
+    def path(i):
+        return {i} | (path(32 + (i - 33) // 2) if i > 32 else set())
+    cells = set(cells_of(place.attnc('show', 'softmax_tree', '--picture', '-').stdout))
+    expected = {(j, i) for i in range(64) for j in range(64) if (j <= i if i < 32 else j < 32 or j in path(i))}
+    check(cells == expected, sorted(cells ^ expected)[:9])
 
 
 @case
