@@ -100,7 +100,7 @@ static void draw_rows(double *x, int64_t n, int64_t elements, const double *near
         }
 }
 
-/* The same for the heads of an array. Each head of queries is near the first head of `near`. */
+/* Draws the rows of all heads of an array. A head of queries is near the first head of `near`. */
 static void draw_heads(struct sample *s, int t, int64_t n, const struct tensor *near, int64_t times, uint64_t *state)
 {
     const int64_t elements = s->array[t]->axis[s->array[t]->rank - 1].extent;

@@ -509,13 +509,20 @@ def a_picture_gives_arrays_an_example(place):
 
 @case
 def the_gallery_has_its_parts(place):
-    done = execute([sys.executable, os.path.join(ROOT, 'examples', 'gallery', 'gallery.py'), '--attnc', place.suite.attnc,
-                    '--out', place.path('gallery'), '--length', '64', 'softmax', 'gla'])
+    program = [sys.executable, os.path.join(ROOT, 'examples', 'gallery', 'gallery.py'), '--attnc', place.suite.attnc,
+               '--out', place.path('gallery'), '--links', '../..']
+    done = execute([*program, '--times', '--length', '64', 'softmax', 'gla'])
     check(done.returncode == 0, done.stderr)
-    page = place.read('gallery/index.html').decode()
-    for text in ('id="gla"', 'src="softmax.svg"', 'form</dt><dd>', 'softmax takes', 'gated linear attention', 'sum over j'):
+    page, list_of = (place.read('gallery/' + name).decode() for name in ('index.html', 'README.md'))
+    for text in ('id="gla" data-family="linear" data-form="both"', 'id="softmax" data-family="softmax" data-form="quadratic"',
+                 'src="softmax.svg"', 'softmax takes', 'gated linear attention', 'sum over j', 'Linear: the weight is an inner product of 64 features',
+                 'No linear form: exp', '../../generated/gla.c', '../../specs/README.md#decay', 'prefers-color-scheme: dark'):
         check(text in page, 'the page has no ' + text)
-    check(sorted(os.listdir(place.path('gallery'))) == ['gla.svg', 'index.html', 'softmax.svg'], os.listdir(place.path('gallery')))
+    check('## Softmax' in list_of and 'src="gla.svg"' in list_of, list_of)
+    check(sorted(os.listdir(place.path('gallery'))) == ['README.md', 'gla.svg', 'index.html', 'softmax.svg'],
+          os.listdir(place.path('gallery')))
+    done = execute([*program, 'nonsense'])
+    check(done.returncode == 2 and 'there is no spec nonsense' in done.stderr, done.stderr)
 
 
 @case

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Compares the files that attnc made for the tree with attnc's output.
-# usage: fresh.bash [--write]. --write updates the files.
+# usage: fresh.bash [--write | --part K/N]. --write updates the files. --part compares these pictures of the gallery only.
 # ATTNC and ATTNC_BUILD name the compiler and the build folder.
 set -u
 cd "$(dirname "$0")/../.."
 attnc=${ATTNC:-$PWD/build/attnc}
 build=${ATTNC_BUILD:-$PWD/build}
-write=
+write= part=0/1
 [ "${1:-}" = --write ] && write=1
+[ "${1:-}" = --part ] && part=$2
 passed=0 failed=0
 ok() { echo "ok $1"; passed=$((passed + 1)); }
 fail() { echo "FAIL $1 $2"; failed=$((failed + 1)); }
@@ -42,6 +43,15 @@ else
 fi
 written="$written examples/standalone/softmax.c examples/standalone/softmax.h"
 
+if python3 examples/gallery/gallery.py --attnc "$attnc" --out "$made/written/generated/gallery" --links ../.. --c "$made" \
+    --part "$part" >"$made/said" 2>&1; then
+    ok fresh/compiles/gallery
+else
+    fail fresh/compiles/gallery "$(tail -n 1 "$made/said")"
+fi
+rm -f "$made/said"
+written="$written $(cd "$made/written" && ls -d generated/gallery/*)"
+
 # attnc contains the specs of the time when the build was configured.
 for spec in specs/*.yaml; do
     name=$(basename "$spec" .yaml)
@@ -55,10 +65,10 @@ done
 if [ -n "$write" ]; then
     [ $failed -eq 0 ] || { echo "fresh: nothing written" >&2; exit 1; }
     mkdir -p generated
-    rm -f generated/*.[ch]
+    rm -f generated/*.[ch] generated/gallery/*
     cp "$made"/*.[ch] generated/
     cp -R "$made/written/." .
-    echo "wrote generated/ ($(ls generated/*.[ch] | wc -l) files of C) and" $written >&2
+    echo "wrote generated/ ($(ls generated/*.[ch] | wc -l) files of C, and the gallery) and" $(printf "%s\n" $written | grep -v "^generated/gallery/") >&2
     exit 0
 fi
 
@@ -80,6 +90,10 @@ for file in $written; do
     else
         fail "fresh/$file" "is stale: ./dev generate"
     fi
+done
+for file in generated/gallery/*; do
+    [ -f "specs/$(basename "$file" .svg).yaml" ] || [[ $file = */index.html || $file = */README.md ]] ||
+        fail "fresh/$file" "no spec has it: ./dev generate"
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -145,6 +145,20 @@ def links_lead_somewhere(place):
 
 
 @case()
+def the_gallery_leads_somewhere(place):
+    """Links and pictures of generated/gallery/ are files of this tree, and headings of the reference."""
+    gone, count = [], 0
+    for file, pattern in ('index.html', r'(?:href|src)="([^"]+)"'), ('README.md', r'\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"'):
+        for found in re.finditer(pattern, read('generated', 'gallery', file)):
+            path, _, anchor = (found[1] or found[2]).partition('#')
+            target = os.path.normpath(os.path.join('generated/gallery', path))
+            count += 1
+            if not os.path.exists(os.path.join(ROOT, target)) or anchor and anchor not in anchors(target):
+                gone.append('%s: %s' % (file, found[0]))
+    check(count > 500 and not gone, '%d links; nowhere lead %s' % (count, gone))
+
+
+@case()
 def paths_exist(place):
     """Every file that the documents name as code exists."""
     gone = []
