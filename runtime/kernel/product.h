@@ -167,7 +167,7 @@ TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, co
                 __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
 #endif
         UNROLL for (int r = 0; r < rows; r++) {
-            const REAL y = a[r * a_row];
+            const REAL y = T(factor)(a + r * a_row);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
         }
 #endif
@@ -361,7 +361,7 @@ TARGET INLINE void P(some_rows)(const int vectors, int64_t steps, const int64_t 
         const int64_t end = min(first + part, steps);
         UNROLL for (int v = 0; v < 8; v++) sum[v] = (T(vec)){0};
         for (int64_t t = first; t < end; t++) {
-            const REAL y = b[t * b_step];
+            const REAL y = T(factor)(b + t * b_step);
             UNROLL for (int v = 0; v < vectors; v++) sum[v] += y * T(load)(a + t * a_step + v * LANES);
         }
         UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
@@ -397,7 +397,7 @@ TARGET INLINE void P(both_rows)(const int vectors, int64_t steps, const int64_t 
         const int64_t end = min(first + part, steps);
         UNROLL for (int v = 0; v < vectors; v++) sum[0][v] = sum[1][v] = (T(vec)){0};
         for (int64_t t = first; t < end; t++) {
-            const REAL y = a[t * a_step], z = lane[t * lane_step];
+            const REAL y = T(factor)(a + t * a_step), z = T(factor)(lane + t * lane_step);
             UNROLL for (int v = 0; v < vectors; v++) {
                 const T(vec) x = T(load)(b + t * b_step + v * LANES);
                 sum[0][v] += y * x;
@@ -467,7 +467,7 @@ TARGET INLINE void P(block_kept)(const int rows, const int vectors, int64_t step
         T(vec) x[VECTORS];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = T(load)(b + v * LANES);
         UNROLL for (int r = 0; r < rows; r++) {
-            const REAL y = a[r * a_row];
+            const REAL y = T(factor)(a + r * a_row);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
         }
     }

@@ -109,7 +109,7 @@ TARGET INLINE void S(some_lanes)(const int rows, const int vectors, const int fr
             UNROLL for (int v = 0; v < vectors; v++)
                 sum[r][v] += weight[(r * AT_ONCE + t) * count + (first + v * LANES) / S(block_size)(lanes)] * x[v];
 #else
-            const REAL y = a[r * a_row + t * a_step];
+            const REAL y = T(factor)(a + r * a_row + t * a_step);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
 #endif
         }

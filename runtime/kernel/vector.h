@@ -17,6 +17,17 @@ TARGET INLINE T(vec) T(load)(const REAL *p) { return *(const T(stored) *)(const 
 TARGET INLINE void T(store)(REAL *p, T(vec) x) { *(T(stored) *)(void *)p = x; }
 TARGET INLINE T(vec) T(splat)(REAL x) { return x - (T(vec)){0}; }
 
+/* Returns *p, which is going to be multiplied by vectors. On aarch64 it is loaded into one lane: an instruction that
+   fills all lanes would also need a vector unit, which the products keep busy. */
+TARGET INLINE REAL T(factor)(const REAL *p)
+{
+    REAL x = *p;
+#ifdef __aarch64__
+    __asm__("" : "+w"(x));
+#endif
+    return x;
+}
+
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET INLINE T(vec) T(pick)(T(mask) m, T(vec) a, T(vec) b) { return (T(vec))((m & (T(mask))a) | (~m & (T(mask))b)); }
 
