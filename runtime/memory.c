@@ -2,7 +2,9 @@
 #include "attnrt.h"
 
 #include <stdlib.h>
+#ifdef __linux__
 #include <sys/mman.h>
+#endif
 
 enum { ALIGNMENT = 64 };
 

@@ -8,6 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef O_CLOEXEC /* Windows */
+#define O_CLOEXEC 0
+#endif
+#ifndef O_BINARY /* all systems but Windows */
+#define O_BINARY 0
+#endif
+
 enum { MAX_HEADER = 512, CHUNK = 4096 };
 
 static int fail(char *message, size_t message_bytes, int error, const char *text)
@@ -74,10 +81,15 @@ static int write_data(FILE *file, const struct attn_array *array, size_t count)
 /* Creates a new file in the folder of `path`, with the permissions of the user's umask. */
 static int open_beside(const char *path, char *temporary, size_t size)
 {
+#ifdef __wasi__ /* which has no processes */
+    const long process = 0;
+#else
+    const long process = (long)getpid();
+#endif
     int fd = -1;
     for (unsigned attempt = 0; attempt < 100 && fd < 0; attempt++) {
-        snprintf(temporary, size, "%s.%ld.%u.tmp", path, (long)getpid(), attempt);
-        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        snprintf(temporary, size, "%s.%ld.%u.tmp", path, process, attempt);
+        fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_BINARY, 0666);
         if (fd < 0 && errno != EEXIST) break;
     }
     return fd;
@@ -108,6 +120,9 @@ int attn_npy_write(const char *path, const struct attn_array *array, char *messa
         ok = 0;
         saved = errno;
     }
+#ifdef _WIN32
+    if (ok) (void)unlink(path); /* rename does not replace a file there */
+#endif
     if (ok && rename(temporary, path) != 0) {
         ok = 0;
         saved = errno;

@@ -428,6 +428,8 @@ INLINE void await_number(const int64_t *number, int64_t to)
 #endif
 #if defined(__unix__)
         if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#else
+        (void)tries;
 #endif
     }
 }

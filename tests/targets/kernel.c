@@ -1,6 +1,7 @@
 /* Runs a kernel on arrays in files, on a machine without attnc. It reads IN/{q,k,v,PARAMETER}.npy and writes
-   IN/out.npy. With gradients it reads IN/dout.npy and writes IN/{dq,dk,dv}.npy.
-   - run.py builds it with -DKERNEL=NAME_kernel.
+   IN/out.npy. With gradients it reads IN/dout.npy and writes IN/{dq,dk,dv}.npy. With a state, it decodes all tokens
+   and writes IN/decoded.npy.
+   - run.py and systems.py build it with -DKERNEL=NAME_kernel.
    - Or with -DSOURCE="NAME.c" and -DKNOWN={"TARGET", FUNCTION}, … it prints the target that the machine chose. */
 #ifdef SOURCE
 #include SOURCE
@@ -67,6 +68,71 @@ static int backward(const char *folder, struct attn_problem *p, const void *para
     return error;
 }
 
+/* Copies the elements first, first + 1, …, first + count - 1 of the axis `axis`, as `made`, or back. */
+static void copy_part(const struct attn_array *whole, int axis, int64_t first, int64_t count, void *made, bool back)
+{
+    int64_t outer = 1, row = (int64_t)attn_dtype_size(whole->dtype);
+    for (int k = 0; k < axis; k++) outer *= whole->shape[k];
+    for (int k = axis + 1; k < whole->rank; k++) row *= whole->shape[k];
+    for (int64_t k = 0; k < outer; k++) {
+        char *in = (char *)whole->data + (k * whole->shape[axis] + first) * row, *part = (char *)made + k * count * row;
+        memcpy(back ? in : part, back ? part : in, (size_t)(count * row));
+    }
+}
+
+static void *part_of(const struct attn_array *whole, int axis, int64_t first, int64_t count)
+{
+    size_t bytes = attn_dtype_size(whole->dtype);
+    for (int k = 0; k < whole->rank; k++) bytes *= (size_t)(k == axis ? count : whole->shape[k]);
+    void *part = attn_alloc(bytes);
+    if (!part) fail("memory", "none is left");
+    copy_part(whole, axis, first, count, part, false);
+    return part;
+}
+
+/* Returns the axis of which extend takes only the new tokens, or -1. */
+static int token_axis(const struct attn_param *param)
+{
+    for (int k = 0; k < param->rank && param->rows; k++)
+        if (param->shape[k] == ATTN_N_K || param->shape[k] == ATTN_N_Q) return k;
+    return -1;
+}
+
+/* Decodes a prompt of all tokens but four, then one token a call. */
+static int decode(const char *folder, const struct attn_problem *whole, const struct attn_array *given,
+                  const struct attn_array *q, const struct attn_array *k, const struct attn_array *v)
+{
+    struct attn_problem p = *whole;
+    struct attn_array out = like(q, KERNEL.value_dim);
+    const int64_t n = q->shape[2], prompt = n > 4 ? n - 4 : n;
+    p.capacity = n;
+    void *state = attn_alloc(KERNEL.state(&p)), *params = calloc(1, KERNEL.params_bytes + 1);
+    if (!state || !params) fail("memory", "none is left");
+    int error = KERNEL.state_init(&p, state);
+    for (int64_t first = 0, count = prompt; first < n && !error; first += count, count = 1) {
+        p.n_q = p.n_k = count;
+        p.workspace_bytes = KERNEL.extend_workspace(&p);
+        void *workspace = attn_alloc(p.workspace_bytes), *parts[64] = {0};
+        if (!workspace || KERNEL.params > 64) fail("memory", "none is left");
+        for (int a = 0; a < KERNEL.params; a++) {
+            const int axis = token_axis(&KERNEL.param[a]);
+            if (axis >= 0) parts[a] = part_of(&given[a], axis, first, count);
+            memcpy((char *)params + KERNEL.param[a].offset, axis < 0 ? &given[a].data : &parts[a], sizeof(void *));
+        }
+        void *rows[] = {part_of(q, 2, first, count), part_of(k, 2, first, count), part_of(v, 2, first, count),
+                        part_of(&out, 2, first, count)};
+        error = KERNEL.extend(&p, KERNEL.params ? params : NULL, rows[0], rows[1], rows[2], rows[3], state, workspace);
+        copy_part(&out, 2, first, count, rows[3], true);
+        for (int a = 0; a < 64; a++) attn_free(parts[a]);
+        for (int a = 0; a < 4; a++) attn_free(rows[a]);
+        attn_free(workspace);
+    }
+    printf("extend returned %d\n", error);
+    if (!error) save(folder, "decoded", &out);
+    attn_array_free(&out), attn_free(state), free(params);
+    return error;
+}
+
 #ifdef SOURCE
 static const char *chosen(int64_t n_k)
 {
@@ -114,6 +180,7 @@ int main(int count, char **argument)
     printf("forward returned %d\n", error);
     if (!error) save(folder, "out", &out);
     if (!error && kernel->backward) (void)backward(folder, &problem, given_params, &q, &k, &v, &out);
+    if (!error && kernel->extend) (void)decode(folder, &problem, given, &q, &k, &v);
     for (int p = 0; p < kernel->params; p++) attn_array_free(&given[p]);
     attn_array_free(&q), attn_array_free(&k), attn_array_free(&v), attn_array_free(&out);
     attn_free(workspace);
