@@ -2,6 +2,8 @@
 #include "command.h"
 #include "command_line.h"
 #include "../bench/bench.h"
+#include "../expression/expression.h"
+#include "../host/host.h"
 #include "../pass/pass.h"
 #include "../spec/spec.h"
 #include "../support/support.h"
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* The text of `attnc --help`, which fits on one screen. */
@@ -35,8 +38,8 @@ static const char help[] = "usage: attnc [options] SPEC.yaml...    write NAME.c 
                            "  --passes, --dump-after PASS lists passes; prints the IR after one (stderr)\n"
                            "  --threads N, --seed N for run, check, bench (a LIST); --picture FILE for show\n"
                            "  --lengths LIST, --document N, --backward   for explain;\n"
-                           "  --lengths, --heads for check and bench; --verbose for check; --batch,\n"
-                           "  --document, --backward, --decode, --time, --limit, --plot FILE: bench;\n"
+                           "  --lengths, --heads for check and bench; --verbose for check and version;\n"
+                           "  --batch, --document, --backward, --decode, --time, --limit, --plot: bench;\n"
                            "  --json, --no-remainders, --quiet, --color, COMMAND --help, --version\n"
                            "Exit status: 0 done, 1 wrong spec or data, 2 wrong usage, 3 the machine failed.\n";
 
@@ -86,9 +89,38 @@ static void suggest(const char *word, const char *const *words)
     if (near) fprintf(stderr, "attnc: note: did you mean '%s'?\n", near);
 }
 
+/* Prints what a bug may depend on: the system, processor, targets, C compiler, libclang and threads. */
+static void print_machine(const struct options *o, struct arena *arena)
+{
+    struct utsname system;
+    if (uname(&system) == 0) printf("system: %s %s, %s\n", system.sysname, system.release, system.machine);
+    printf("processor: %s\ntargets that run here:", machine_text(arena));
+    const char *separator = " ";
+    for (int k = 0; target_at(k); k++) {
+        const struct target *version[MAX_VERSIONS];
+        const int versions = target_versions(arena, target_at(k), DTYPE_BF16, version);
+        for (int v = 0; v < versions; v++)
+            if (target_runs(version[v])) {
+                printf("%s%s%s", separator, version[v]->name, target_features_text(arena, version[v]));
+                separator = ", ";
+            }
+    }
+    const char *const compiler = compiler_version(arena, &o->console);
+    printf("\nC compiler: %s\n", compiler ? compiler : "none");
+    printf("libclang, for expressions: %s\n", expression_library_loads() ? "found" : "none");
+    static const char *const variables[] = {"ATTNC_CC", "CC", "ATTNC_CFLAGS", "OMP_NUM_THREADS"};
+    for (size_t k = 0; k < sizeof variables / sizeof *variables; k++)
+        printf("%s: %s\n", variables[k], getenv(variables[k]) ? getenv(variables[k]) : "not set");
+}
+
 int command_version(const struct options *o)
 {
     printf("attnc %s\n", ATTNC_VERSION);
+    if (o->verbose) {
+        struct arena *const arena = arena_new();
+        print_machine(o, arena);
+        arena_free(arena);
+    }
     return (int)output_finish(o);
 }
 
@@ -372,7 +404,10 @@ int main(int count, char **argument)
     const enum command_number command = count > 1 ? find_command(argument[1]) : COMMAND_compile;
     for (int k = 1; k < count && strcmp(argument[k], "--") != 0; k++) {
         if (strcmp(argument[k], "--help") == 0 || strcmp(argument[k], "-h") == 0) return (int)print_help(&o, command);
-        if (strcmp(argument[k], "--version") == 0) return command_version(&o);
+        if (strcmp(argument[k], "--version") == 0) {
+            for (int l = 1; l < count; l++) o.verbose |= strcmp(argument[l], "--verbose") == 0;
+            return command_version(&o);
+        }
     }
     struct arena *arena = arena_new();
     const size_t max = ((size_t)count + 1) * sizeof(char *);

@@ -102,6 +102,11 @@ bool expression_library_missing(void)
     return lib.tried && !lib.loaded;
 }
 
+bool expression_library_loads(void)
+{
+    return load_library();
+}
+
 /* ---- the file in memory ---- */
 
 static const char file_name[] = "attnc-expression.c";
@@ -804,6 +809,11 @@ static bool asked;
 bool expression_library_missing(void)
 {
     return asked;
+}
+
+bool expression_library_loads(void)
+{
+    return false;
 }
 
 struct lowering {

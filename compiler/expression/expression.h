@@ -109,6 +109,7 @@ bool expression_reserves(const char *name);
 bool expression_reserves_value(const char *name, enum array_type type);
 /* Returns whether expression_read has failed because libclang is missing. */
 bool expression_library_missing(void);
+bool expression_library_loads(void); /* returns whether there is a libclang that can be used */
 /* expression_name returns the text of a name. The other functions return its meaning for documents, whether a place
    allows it, and whether it has a value in decoding. (names.c) */
 const char *expression_name(enum expression_name name);

@@ -4,8 +4,6 @@
 
 #include "../target/target.h"
 
-#define ATTNC_VERSION "0.1.0"
-
 enum status { STATUS_DONE = 0, STATUS_INPUT = 1, STATUS_USAGE = 2, STATUS_MACHINE = 3 };
 
 /* Sorts numbers in ascending order. (spread.c) */

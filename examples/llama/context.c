@@ -1,8 +1,10 @@
 /* Memory and threads of a backend, and the tables of kernels. */
 #include "backend.h"
 
+#ifndef _WIN32
 #include <dlfcn.h>
 #include <link.h>
+#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,6 +54,16 @@ void for_each(struct context *context, void (*work)(void *argument, int64_t n), 
         run_loop(&loop);
 }
 
+#ifdef _WIN32 /* the library has gcc's OpenMP in it */
+void GOMP_parallel(void (*work)(void *), void *argument, unsigned threads, unsigned flags);
+void GOMP_barrier(void);
+
+const struct attn_team *find_team(void)
+{
+    static const struct attn_team team = {.run = GOMP_parallel, .barrier = GOMP_barrier};
+    return &team;
+}
+#else
 /* Looks for an OpenMP library among those that are loaded. */
 static int find_openmp(struct dl_phdr_info *info, size_t size, void *handle)
 {
@@ -73,6 +85,7 @@ const struct attn_team *find_team(void)
     memcpy(&team.barrier, &barrier, sizeof barrier);
     return run && barrier ? &team : NULL;
 }
+#endif
 
 enum ggml_status failed(const struct ggml_tensor *op, int error)
 {

@@ -65,6 +65,13 @@ def help_fits_a_screen(place):
 def version(place):
     done = place.attnc('--version')
     check(re.fullmatch(r'attnc \d+\.\d+\.\d+\n', done.stdout) and not done.stderr, '--version says %r' % done.stdout)
+    for words in ('--version', '--verbose'), ('version', '--verbose'), ('--verbose', '--version'):
+        lines = place.attnc(*words).stdout.splitlines()
+        check(lines[0] == done.stdout.rstrip(), '%s says %r' % (words, lines))
+        names = [line.split(':')[0] for line in lines[1:]]
+        check(names == ['system', 'processor', 'targets that run here', 'C compiler', 'libclang, for expressions', 'ATTNC_CC',
+                        'CC', 'ATTNC_CFLAGS', 'OMP_NUM_THREADS'], '%s says %r' % (words, lines))
+        check('generic' in lines[3].split(': ')[1].split(', '), 'generic code does not run here: ' + lines[3])
 
 
 @case

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Installs a wheel of `./dev wheel` in a Debian that has Python, but no C compiler and no network. Calls kernels there.
-`./dev wheel --test` runs this. It needs root and debootstrap. FOLDER keeps the Debian and packages of PyPI for the next
-run.
+`./dev wheel --test` runs this. FOLDER keeps the Debian and packages of PyPI for the next run. A wheel for another
+processor runs in a Debian for it (bare.py).
 
 wheel.py WHEEL FOLDER: the wheel contains at least softmax_causal/f32/64 and numbers/f32/64."""
 import glob
 import os
+import re
 import shutil
 import sys
 import time
@@ -13,18 +14,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../lib'))
 
-from suite import Failure, check, execute
+from bare import Bare, must
+from suite import Failure, check
 
 PYTHON = '3.11'   # of Debian 12
-# The devices of the Debian are its own. It sees nothing else of this machine.
-ENTER = '''
-mount --make-rprivate /
-mount -t proc proc "$1/proc"
-mount -t tmpfs -o mode=755 tmpfs "$1/dev"
-for each in "null 3" "zero 5" "urandom 9"; do mknod -m 666 "$1/dev/${each% *}" c 1 "${each#* }"; done
-exec chroot "$@"
-'''
-
 REFERENCE = '''
 import time
 started = time.perf_counter()
@@ -113,47 +106,25 @@ print("compiled and called in %.2f s" % (time.perf_counter() - started))
 '''
 
 
-class Debian:
+class Debian(Bare):
     """A Debian in a folder. `install` makes a new virtual environment in it."""
 
     def __init__(self, folder, wheel):
-        self.wheel, self.root, self.packages = wheel, os.path.join(folder, 'root'), os.path.join(folder, 'packages')
-        if not os.path.exists(os.path.join(self.root, 'complete')):
-            shutil.rmtree(self.root, ignore_errors=True)
-            sources = self.must(['apt-get', 'indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']).split()
-            self.must(['debootstrap', '--variant=minbase', '--include=python3-venv', 'bookworm', self.root, *sources[:1]],
-                      timeout=600)
-            with open(os.path.join(self.root, 'complete'), 'w'):
-                pass
+        machine = re.search(r'_(x86_64|aarch64)\.whl$', wheel).group(1)
+        self.wheel, self.packages = wheel, os.path.join(folder, 'packages-of-pypi')
+        super().__init__(os.path.join(folder, 'root'), ['python3-venv'], machine)
         for stale in glob.glob(os.path.join(self.packages, 'attnc-*')):   # pip would keep it
             os.remove(stale)
-        old = ('manylinux_2_28', 'manylinux_2_27', 'manylinux2014', 'manylinux_2_12')
-        platforms = [word for name in old for word in ('--platform', '%s_%s' % (name, os.uname().machine))]
-        self.must([sys.executable, '-m', 'pip', 'download', '--quiet', '--only-binary=:all:', *platforms,
-                   '--python-version', PYTHON, '-d', self.packages, wheel + '[compiler]'], timeout=600)
-
-    @staticmethod
-    def must(words, **options):
-        done = execute(words, **options)
-        check(done.returncode == 0, '%s\n%s%s' % (' '.join(words), done.stdout, done.stderr))
-        return done.stdout
-
-    def run(self, *words):
-        own = 'PATH=/root/venv/bin:/usr/bin:/bin', 'HOME=/root', 'LANG=C.UTF-8'
-        return execute(['unshare', '--mount', '--pid', '--net', '--fork', '--kill-child', 'sh', '-euc', ENTER, 'sh',
-                        self.root, '/usr/bin/env', '-i', *own, *words])
+        old = ('manylinux_2_28', 'manylinux_2_27', 'manylinux2014', 'manylinux_2_17', 'manylinux_2_12')
+        platforms = [word for name in old for word in ('--platform', '%s_%s' % (name, machine))]
+        must([sys.executable, '-m', 'pip', 'download', '--quiet', '--only-binary=:all:', *platforms,
+              '--python-version', PYTHON, '-d', self.packages, wheel + '[compiler]'], timeout=600)
 
     def clean(self):
         for name in 'venv', 'packages', '.cache':
             shutil.rmtree(os.path.join(self.root, 'root', name), ignore_errors=True)
         shutil.copytree(self.packages, os.path.join(self.root, 'root', 'packages'))
         self.of('python3', '-m', 'venv', '/root/venv')
-
-    def of(self, *words):
-        """Returns the output of a command that succeeds there."""
-        done = self.run(*words)
-        check(done.returncode == 0, '%s\n%s%s' % (' '.join(words)[:80], done.stdout, done.stderr))
-        return done.stdout.strip()
 
     def install(self, more=''):
         begin = time.monotonic()

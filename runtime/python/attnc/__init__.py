@@ -25,7 +25,6 @@ from ._repeat import Saved
 from ._state import State
 from ._stored import Stored, quantize
 
-__version__ = "0.1.0"
 __all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored", "Weighed",
            "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
 doors.update({framework: functools.partial(importlib.import_module, module, __name__)
@@ -40,6 +39,8 @@ def list(*words: str) -> "List[str]":
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":   # the compiler has it
+        return _run(["--version"]).split()[1]
     if name in ("torch", "jax", "transformers"):
         return importlib.import_module("." + name, __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -26,7 +26,7 @@ BITS = {"forward": 1, "backward": 2, "decode": 4}  # EMIT_... of compiler/spec/s
 
 LINK = ["-shared", "-s", "-Wl,-Bsymbolic"]
 
-HEAD_DIMS = 64, 80, 96, 128, 256
+HEAD_DIMS = 64, 80, 96, 128, 256, 512
 DTYPES = "f32", "bf16"
 # Specs of the library, with their settings. The delta rules divide q by the root of head_dim.
 DIVIDED = "prepare=[l2norm, {scale: {by: %r}}]"
@@ -140,13 +140,14 @@ def build(attnc: str, folder: str, kept: str, target: str, label: str, text: str
 
 def main() -> None:
     options = argparse.ArgumentParser(
-        usage="./dev wheel [--test] [--only WORD,…] [--jobs N]",
+        usage="./dev wheel [--machine aarch64] [--test] [--only WORD,…] [--jobs N]",
         description="Builds the Python package, and compiles kernels for it. A kernel's label is NAME/DTYPE/HEAD_DIM/, "
                     "as in softmax_causal/f32/64/; numbers is softmax with scale, window and padding as arguments of "
                     "the call.")
     options.add_argument("folder", help=argparse.SUPPRESS)
     options.add_argument("kept", help=argparse.SUPPRESS)
     options.add_argument("attnc", help=argparse.SUPPRESS)
+    options.add_argument("--machine", help="aarch64: the wheel is for this processor, made by cross compilers")
     options.add_argument("--test", action="store_true",
                          help="then install the wheel in a Debian with Python alone, and call kernels there; needs root")
     options.add_argument("--only", default="", metavar="WORD,…",
