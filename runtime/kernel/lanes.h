@@ -3,11 +3,12 @@
 #ifndef ATTNRT_KERNEL_LANES_H
 #define ATTNRT_KERNEL_LANES_H
 
-#define EACH_2(f, n, k) f(k, n), f(k + 1, n)
-#define EACH_4(f, n, k) EACH_2(f, n, k), EACH_2(f, n, k + 2)
-#define EACH_8(f, n, k) EACH_4(f, n, k), EACH_4(f, n, k + 4)
-#define EACH_16(f, n, k) EACH_8(f, n, k), EACH_8(f, n, k + 8)
-#define EACH_OF(lanes, f, n) EACH_##lanes(f, n, 0)
+#define EACH_2(f, n) f(0, n), f(1, n)
+#define EACH_4(f, n) EACH_2(f, n), f(2, n), f(3, n)
+#define EACH_8(f, n) EACH_4(f, n), f(4, n), f(5, n), f(6, n), f(7, n)
+#define EACH_16(f, n) \
+    EACH_8(f, n), f(8, n), f(9, n), f(10, n), f(11, n), f(12, n), f(13, n), f(14, n), f(15, n)
+#define EACH_OF(lanes, f, n) EACH_##lanes(f, n)
 #define EACH_LANE(lanes, f, n) EACH_OF(lanes, f, n)
 
 #define LANE_ITSELF(k, n) k
