@@ -6,7 +6,9 @@
 #include "../support/support.h"
 #include "../view/view.h"
 
+#include <inttypes.h>
 #include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,9 +59,10 @@ static enum status find_ready(const struct options *o, const char *file, const s
     return status;
 }
 
-/* Prints the path of the library. With --json, prints the object of NAME.json in one line, with two more members.
-   `library` is the path. `symbol` is the name of the kernel in the library. */
-static enum status show(const struct options *o, const char *name, const struct built_kernel *built)
+/* Prints the path of the library. With --json, prints the object of NAME.json in one line, with more members. `library`
+   is the path. `symbol` is the name of the kernel in the library. `quick` is true if it was compiled for a first call.
+ */
+static enum status show(const struct options *o, const char *name, bool quick, const struct built_kernel *built)
 {
     if (!o->json) {
         printf("%s\n", built->path);
@@ -68,6 +71,7 @@ static enum status show(const struct options *o, const char *name, const struct 
     json_t *says = json_loads(built->description, 0, NULL);
     bool good = says && json_object_set_new(says, "library", json_string(built->path)) == 0 &&
                 json_object_set(says, "symbol", json_object_get(says, "name")) == 0;
+    if (good) good = json_object_set_new(says, "quick", json_boolean(quick)) == 0;
     if (good && name) good = json_object_set_new(says, "name", json_string(name)) == 0;
     char *line = good ? json_dumps(says, JSON_COMPACT) : NULL;
     if (line) printf("%s\n", line);
@@ -84,6 +88,7 @@ static enum status build_one(const struct options *o, const struct options *as_g
     struct text spec = {0}, description = {0};
     struct built_kernel built = {0};
     struct unit *unit = NULL, *ready = NULL;
+    bool quick = false;
     enum status status = read_spec_file(file, o, &spec);
     if (status == STATUS_DONE) {
         const char *key = o->tuned ? NULL : key_of(arena, file, &spec, o);
@@ -99,12 +104,13 @@ static enum status build_one(const struct options *o, const struct options *as_g
                 built.description = description.data;
             } else if (unit && status == STATUS_DONE) {
                 built.description = description.data;
-                status = kernel_build(arena, unit->spec->name, unit->source.data, unit->header.data, key,
+                quick = o->quick != NULL;
+                status = kernel_build(arena, unit->spec->name, unit->source.data, unit->header.data, key, quick,
                                       o->console.quiet, &built);
             }
         }
     }
-    if (status == STATUS_DONE) status = show(o, ready ? unit->spec->name : NULL, &built);
+    if (status == STATUS_DONE) status = show(o, ready ? unit->spec->name : NULL, quick, &built);
     unit_free(ready);
     unit_free(unit);
     text_free(&description);
@@ -125,6 +131,18 @@ int command_build(const struct options *o)
         here.targets = 1;
         here.named_targets = true;
     }
+    struct first_call *const first = &here.first;
+    int length = 0;
+    if (o->quick && (sscanf(o->quick, "%" SCNd64 ",%" SCNd64 ",%" SCNd64 "%n", &first->n_q, &first->n_k,
+                            &first->members, &length) != 3 ||
+                     o->quick[length] || first->n_q < 1 || first->n_k < 0 || first->members < 1)) {
+        complain(o,
+                 "--quick is '%s'; expected the numbers of queries, of keys, and of query heads that share keys, as "
+                 "in 512,512,1",
+                 o->quick);
+        return STATUS_USAGE;
+    }
+    if (o->background) run_in_background();
     enum status worst = STATUS_DONE;
     for (int k = 0; k < o->files; k++) {
         const enum status status = build_one(&here, o, o->file[k]);

@@ -56,6 +56,7 @@ struct unit *unit_of_text(const char *file, const char *text, size_t length, con
         return NULL;
     }
     p->kernel.standalone = o->standalone;
+    p->kernel.first = o->first;
     p->command = unit_reproducing(p, o);
     if (!o->emit) return p;
     if (!o->only_here || !target_to_load(p, o)) emit_source(&p->kernel, NULL, p->command, &p->source);

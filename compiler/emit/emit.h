@@ -68,6 +68,7 @@ struct emission {
     bool in_parts;              /* positions count from problem.first_key: a call may have some keys of a sequence */
     uint64_t decay_params;      /* as in struct attn_kernel */
     bool standalone;            /* the C includes no header of attnc */
+    struct first_call first;    /* the call that the C is compiled for in little time, or none */
 };
 
 /* Adds a version to the end of a list. */
@@ -81,6 +82,8 @@ const struct version *versions_find(const struct versions *list, const struct ta
 /* Adds the code of a list's versions on target t, or on all targets if it is NULL, to the `count` compilations of
    `code` unless it is there. Returns their number. */
 int versions_code(const struct versions *list, const struct target *t, const struct compilation **code, int count);
+/* Returns whether the call that the kernel is compiled for in little time needs no code of this compilation. */
+bool emission_waits(const struct emission *p, const struct compilation *c);
 /* Returns the first compilation that extends states with sums, or NULL if states have none. */
 const struct compilation *emission_extend(const struct emission *p);
 /* Sets *f to the next function that the kernel has, or to the first one if *f is NULL. Returns false if there is none.

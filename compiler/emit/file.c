@@ -146,6 +146,7 @@ static struct section *one_block(const struct emission *p, const struct compilat
         x.outer = emit_carries_outer(p, c[k]);
         x.m = c[k]->loops->module;
         x.unroll = c[k]->registers.unroll;
+        x.waits = emission_waits(p, c[k]);
         if (k) text_add(&rows, "\n");
         emit_tasks(&x, &rows);
         if (x.region_keys > shared.region_keys) shared.region_keys = x.region_keys;

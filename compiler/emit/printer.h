@@ -34,6 +34,7 @@ const char *emit_suffix(const struct compilation *c);
    body, without the closing parenthesis. */
 struct product_function {
     const char *list, *call;
+    bool waits; /* only code that waits calls it (emission_waits) */
     struct product_function *next;
 };
 
@@ -57,6 +58,7 @@ struct emitter {
     int lanes, vectors, rows;           /* lanes: lanes of a vector; vectors, rows: the register block of a product */
     int unroll;                         /* vectors that a MAP computes at a time */
     struct product_function **products; /* product functions, shared by compilations with the same suffix */
+    bool waits;                         /* emission_waits of the compilation */
     bool compensated;                   /* some sum is compensated (Kahan) */
     int64_t unit_depth;                 /* the largest number of terms of a unit_dot with padded rows */
     /* the largest number of terms of a product over a region: of reals, and of bf16 pairs */

@@ -34,8 +34,10 @@ static const char *function_of(struct emitter *x, const char *name, const struct
     for (; *at && strcmp((*at)->call, line.data) != 0; at = &(*at)->next) n++;
     if (!*at) {
         *at = arena_alloc(arena, sizeof **at);
-        **at = (struct product_function){.list = arena_copy(arena, list.data), .call = arena_copy(arena, line.data)};
+        **at = (struct product_function){
+            .list = arena_copy(arena, list.data), .call = arena_copy(arena, line.data), .waits = true};
     }
+    (*at)->waits &= x->waits;
     text_free(&line);
     text_free(&list);
     return arena_printf(arena, "dot%d_%s", n, x->suffix);
@@ -50,7 +52,7 @@ void emit_products(const struct emitter *x, struct text *out)
             "/* The functions for the products below. Each calls dot_%s or a similar function with constants. */\n",
             x->suffix);
     for (const struct product_function *p = *x->products; p; p = p->next) {
-        text_add(out, "TARGET APART void dot%d_%s(%s)\n{\n", n++, x->suffix, p->list);
+        text_add(out, "TARGET %s void dot%d_%s(%s)\n{\n", p->waits ? "LATER" : "APART", n++, x->suffix, p->list);
         text_add(out, "    %s);\n}\n", p->call);
     }
     if (n) text_add(out, "\n");

@@ -394,7 +394,7 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
     text_add(&users, "%s", axes.data ? axes.data : "");
     decode(x, heads, "task", users.data, sorts && !iterations, &axes);
     text_add(&users, "%s", axes.data ? axes.data : "");
-    text_add(out, "TARGET %s void %s\n{\n", iterations ? "APART" : "static", head);
+    text_add(out, "TARGET %s void %s\n{\n", x->waits ? "LATER" : iterations ? "APART" : "static", head);
     static const char *const parameter[] = {"call", "task", "share", "work"};
     sizes(x, users.data, &sized);
     text_add(&users, "%s", sized.data ? sized.data : "");

@@ -57,6 +57,30 @@ int versions_code(const struct versions *list, const struct target *t, const str
     return count;
 }
 
+/* Returns whether a call runs this code of a version, as attn_call_program chooses. It may return true for several. */
+static bool runs(const struct version *v, const struct compilation *c, const struct first_call *call)
+{
+    enum { MAX_FEW_QUERIES = 16, MIN_HEADS = 32, MANY_KEYS = 1024 };
+    const bool few = call->n_q <= MAX_FEW_QUERIES, heads = few && v->heads && call->members >= MIN_HEADS,
+               surely = few && v->few && call->n_q * call->members <= v->few_rows && call->n_k >= MANY_KEYS;
+    if (c == v->heads) return heads;
+    if (c == v->few) return few && !heads;
+    return c != v->c || (!heads && !surely);
+}
+
+bool emission_waits(const struct emission *p, const struct compilation *c)
+{
+    bool found = false;
+    for (int step = 0; step < STEPS && p->first.n_q > 0; step++)
+        for (const struct version *v = NULL; versions_next(&p->of[step], &v);) {
+            const struct version *const chosen = versions_find(&p->of[step], v->target, p->first.n_k);
+            if (c != v->c && c != v->few && c != v->heads) continue;
+            found = true;
+            if ((!chosen || v->from == chosen->from) && runs(v, c, &p->first)) return false;
+        }
+    return found;
+}
+
 bool emission_next_function(const struct emission *p, const struct function_row **f)
 {
     *f = *f ? *f + 1 : function_table;

@@ -13,6 +13,9 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +41,7 @@ struct job {
     struct folder cache;  /* the cache, or NO_FOLDER if there is none */
     struct folder build;  /* the private folder to compile in, or NO_FOLDER if it is not open */
     int64_t limit;        /* the maximum size of the cache in bytes */
+    bool quick;           /* compile in less time, without optimisation of what a first call does not need */
     bool openmp;          /* false if a test has shown that OpenMP does not work */
     const char *kept;     /* the kernel's file name in the cache, or NULL */
     const sigset_t *mask; /* the signal mask before guard_begin */
@@ -259,6 +263,9 @@ static int compile(const struct job *j, const char *file, bool openmp, struct te
     for (int k = 0; k < j->compiler.count; k++) argument[n++] = j->compiler.word[k];
     for (size_t k = 0; k < sizeof default_flags / sizeof *default_flags; k++) argument[n++] = default_flags[k];
     if (openmp) argument[n++] = "-fopenmp";
+    if (j->quick) argument[n++] = "-DQUICK=1";
+    /* gcc contracts a * b + c only with -O2, so only clang computes the same bits with -O1 */
+    if (j->quick && strstr(j->compiler.word[0], "clang")) argument[n++] = "-O1";
     for (int k = 0; k < j->flags.count; k++) argument[n++] = j->flags.word[k];
     argument[n++] = "-I";
     argument[n++] = j->build.path;
@@ -318,8 +325,9 @@ static const char *kernel_file(const struct job *j, bool openmp)
 {
     struct text key = {0};
     const char *const library = hash_text(j->arena, attnrt_object, (size_t)attnrt_object_bytes);
-    const char *const parts[] = {ATTNC_VERSION, j->name, j->source,
-                                 j->header,     library, openmp ? "openmp" : "one thread"};
+    const char *const parts[] = {
+        ATTNC_VERSION,          j->name, j->source, j->header, library, openmp ? "openmp" : "one thread",
+        j->quick ? "quick" : ""};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) add_part(&key, parts[k]);
     for (const struct runtime_file *f = runtime_files; f->name; f++)
         if (is_header(f)) add_part(&key, f->text);
@@ -678,10 +686,11 @@ static void write_note(struct job *j, const char *key, const char *description)
 }
 
 enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
-                         bool quiet, struct built_kernel *built)
+                         bool quick, bool quiet, struct built_kernel *built)
 {
     struct job job = {.arena = arena,
                       .console = {.quiet = quiet},
+                      .quick = quick,
                       .name = name,
                       .source = source,
                       .header = header,
@@ -691,7 +700,7 @@ enum status kernel_build(struct arena *arena, const char *name, const char *sour
     code_unload(&code);
     if (status == STATUS_DONE && job.kept) {
         built->path = arena_printf(arena, "%s/%s", job.cache.path, job.kept);
-        if (key) write_note(&job, key, built->description);
+        if (key && !quick) write_note(&job, key, built->description);
     } else if (status == STATUS_DONE) {
         console_error(&job.console,
                       "cannot store the library of '%s', because there is no cache; set XDG_CACHE_HOME to a "
@@ -701,6 +710,15 @@ enum status kernel_build(struct arena *arena, const char *name, const char *sour
     }
     folder_close(&job.cache);
     return status;
+}
+
+void run_in_background(void)
+{
+    enum { LESS = 10 };
+    if (nice(LESS) == -1) errno = 0; /* it may be the lowest priority already */
+#ifdef PR_SET_PDEATHSIG
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+#endif
 }
 
 bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built)

@@ -56,12 +56,15 @@ struct built_kernel {
     const char *path, *description;
 };
 /* - kernel_build compiles the source unless the cache has it, and sets built->path. It stores built->description under
-     `key`, unless `key` is NULL.
+     `key`, unless `key` is NULL. If it is `quick`, it compiles in less time, as emitted for a first call, and stores no
+     key.
    - kernel_recall finds a kernel by its key, without the source. It returns false if the cache has no such key.
    The key must contain everything that the source depends on. */
 enum status kernel_build(struct arena *arena, const char *name, const char *source, const char *header, const char *key,
-                         bool quiet, struct built_kernel *built);
+                         bool quick, bool quiet, struct built_kernel *built);
 bool kernel_recall(struct arena *arena, const char *key, bool quiet, struct built_kernel *built);
+/* Leaves the processors to other processes, and ends this one with the thread that started it. */
+void run_in_background(void);
 /* Finds a kernel that was compiled ahead of time. Its file is HASH-BITS.so in $ATTNC_KERNELS, or by default in the
    folder attnc-kernels next to attnc. `hash` is from unit_ready_hash. BITS is a hexadecimal digit with the EMIT_...
    bits of the kernel. They include all bits of `emit`. Returns the path and sets *has to the bits. Returns NULL if

@@ -43,6 +43,11 @@ struct schedule;
 struct console {
     bool quiet, color;
 };
+/* The sizes of the call that a kernel is compiled for in little time. members: query heads that share keys. n_q: 0 if
+   the kernel is compiled for all calls */
+struct first_call {
+    int64_t n_q, n_k, members;
+};
 struct options {
     struct console console;
     bool to_stdout, depfile, list_outputs, show_passes, standalone, tuned, no_remainders, verbose;
@@ -61,6 +66,9 @@ struct options {
     /* the file to which `attnc show` writes a picture; "-" for standard output; NULL for no picture */
     const char *picture;
     bool backward, decode; /* backward, decode: compile these even if the spec does not ask for them */
+    const char *quick;     /* of build, not parsed yet: the sizes of a first call */
+    bool background;
+    struct first_call first;
     /* Arguments of tune that are not parsed yet (tune/options.c). */
     const char *trials, *samples, *report, *knobs;
     const char *const *shape;

@@ -17,6 +17,16 @@
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline, unused))
+/* QUICK: the kernel is compiled in little time, with fewer copies of loops, for a first call (attnc build --quick). The
+   bits of results are the same. LATER: functions that this call does not need, which are not optimised. */
+#ifndef QUICK
+#define QUICK 0
+#endif
+#ifdef __clang__
+#define LATER static __attribute__((noinline, unused, optnone))
+#else /* gcc would not round a * b + c as in optimised functions */
+#define LATER APART
+#endif
 #define UNROLL _Pragma("GCC unroll 16")
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -221,7 +221,11 @@ TARGET INLINE void P(blocks)(const int vectors, const int64_t lanes, int64_t row
             P(parts)(ROWS, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step,
                 c + r * c_row + x, c_row, update IF_PAIRED(by),
                 f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(early));
-        switch (tail >= 0 ? tail : rows - r) {
+        for (; QUICK && r < rows; r++)
+            P(parts)(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step,
+                c + r * c_row + x, c_row, update IF_PAIRED(by),
+                f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(early));
+        switch (QUICK ? 0 : tail >= 0 ? tail : rows - r) {
 #define PARTS(n) \
     case n: \
         P(parts)(n, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step, \
@@ -260,8 +264,8 @@ TARGET APART void P(narrow)(int64_t lanes, int64_t rows, int64_t steps, int64_t 
                     P(block)(TALL, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
                         c + r * c_row + x, c_row, now, f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(0));
 #endif
-            for (; r < rows; r += ROWS)
-                switch (min(rows - r, ROWS)) {
+            for (; r < rows; r += QUICK ? 1 : ROWS)
+                switch (QUICK ? 1 : min(rows - r, ROWS)) {
         default: P(block)(ROWS, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL * x, b_step,
             c + r * c_row + x, c_row, now IF_PAIRED(by),
             f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(0)); break;

@@ -103,11 +103,13 @@ TARGET INLINE void S(columns_of_4)(const int direct, int64_t rows, const int64_t
     int64_t c_row IF_BLOCKS(const REAL *scale))
 {
     int64_t ask[2] = {0, min(share, ABREAST)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+    for (; QUICK && rows > 0; rows--, a += a_row, c += c_row)
+        S(some_columns)(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale));
+    for (; !QUICK && rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         S(some_columns)(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale));
         UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
     }
-    switch (rows) {
+    switch (QUICK ? 0 : rows) {
 #define COLUMNS(n) \
     case n: S(some_columns)(n, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale)); break;
         ROWS_BELOW(4, COLUMNS)
@@ -284,7 +286,7 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
     }
 #endif
     const int64_t whole = columns - columns % LANES,
-        turned = rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c, c_row IF_PAGED(after)),
+        turned = QUICK || rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c, c_row IF_PAGED(after)),
         first = turned == rows ? whole : 0;
     b += first * b_row;
 #if BLOCKS
@@ -300,12 +302,12 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
         S(convert_scales)((last + 1) * S(scales)(steps), copy, scale);
         if (rows > 1) S(copy_scales)(later, steps, b + LANES * b_row, b_row, copy);
 #endif
-        if (rows == 1 && last == LANES - 1)
+        if (!QUICK && rows == 1 && last == LANES - 1)
             S(columns)(1, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy,
                 later) IF_EARLY(early ? ahead : NULL));
         else if (rows == 1)
             S(columns)(0, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(NULL));
-        else if (last == LANES - 1)
+        else if (!QUICK && last == LANES - 1)
             S(all_columns)(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
                 c_row, SEVERAL, ahead IF_BLOCKS(scale));
         else

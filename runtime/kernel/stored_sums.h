@@ -151,7 +151,7 @@ TARGET INLINE void S(group)(int64_t rows, const int from, const int64_t lanes, i
     const int64_t count = S(scales)(lanes);
     S(scaled_weights)(rows, steps, count, a, a_row, a_step, scale, weight);
 #endif
-    switch (rows) {
+    switch (QUICK ? 1 : rows) {
 #define GROUP(n) \
     case n: \
         S(all_lanes)(n, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c, \
@@ -167,6 +167,9 @@ TARGET INLINE void S(groups)(int64_t rows, const int64_t lanes, int64_t steps, c
     int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead, REAL *c,
     int64_t c_row IF_BLOCKS(const REAL *scale))
 {
+    for (; QUICK && rows > 0; rows--, a += a_row, c += c_row)
+        S(group)(1, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, 0, c, c_row IF_BLOCKS(scale));
+    if (QUICK) return;
     if (rows <= 6) {
         S(group)(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row IF_BLOCKS(scale));
         return;
@@ -245,7 +248,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 {
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
-    if (ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
+    if (!QUICK && ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += ABREAST * LANES)
             S(strip)(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row IF_PAGED(after));
         return;
@@ -258,7 +261,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 #endif
 #if FETCHED && !NARROW
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= MANY && lanes % (vectors * LANES) == 0) {
+    if (!QUICK && rows >= MANY && lanes % (vectors * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += vectors * LANES)
             for (int64_t t = 0; t < steps; t += AT_ONCE)
                 T(dot_early)(vectors, vectors * LANES, rows, tail, min(steps - t, AT_ONCE), span, a + t * a_step, a_row,

@@ -47,7 +47,7 @@
 /* Products with dot_early prefetch rows of their second operand. */
 #define FETCHED (MAX_LANES && ROOMY)
 /* The rows of a block that is one vector wide. With 16 registers, 8 rows were no faster than 6. */
-#define TALL (REGISTERS > 16 && ROWS < 16 ? 16 : ROWS)
+#define TALL (!QUICK && REGISTERS > 16 && ROWS < 16 ? 16 : ROWS)
 #define SOME 16 /* a core can have about this number of cache misses in flight */
 
 /* Arguments that functions have only sometimes. */

@@ -112,7 +112,7 @@ TARGET INLINE void T(exchange)(T(vec) *t)
 TARGET INLINE void T(transpose_some)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row, int64_t ahead, const int out)
 {
-    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    const int64_t whole = QUICK ? 0 : rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
         T(vec) t[LANES];
@@ -146,13 +146,13 @@ TARGET APART void T(transpose_padded)(const REAL *from, int64_t from_row, int64_
     T(transpose_some)(from, from_row, whole, columns, to, to_row, ahead, 0);
     from += whole * from_row;
     to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += LANES) {
+    for (int64_t column = 0; !QUICK && column < deep && left > 1; column += LANES) {
         T(vec) t[LANES];
         UNROLL for (int r = 0; r < LANES; r++) t[r] = r < left ? T(load)(from + r * from_row + column) : (T(vec)){0};
         T(exchange)(t);
         UNROLL for (int r = 0; r < LANES; r++) T(store)(to + (column + r) * to_row, t[r]);
     }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+    for (int64_t column = !QUICK && left > 1 ? deep : 0; column < columns && left > 0; column++) {
         T(store)(to + column * to_row, (T(vec)){from[column]});
         for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
     }
@@ -169,7 +169,7 @@ TARGET APART void T(transpose_out)(const REAL *from, int64_t from_row, int64_t r
 TARGET APART void T(transpose_narrowed)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row, int64_t ahead)
 {
-    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    const int64_t whole = QUICK ? 0 : rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
         T(vec) t[LANES];
