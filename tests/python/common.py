@@ -10,6 +10,7 @@ import quick
 # kernels of tests need not be fast, and idle threads must not take cores from other tests
 os.environ['ATTNC_CFLAGS'] = '-O0'
 os.environ['ATTNC_CC'] = quick.compiler()
+os.environ['ATTNC_QUICK'] = '0'   # with -O0, whole kernels take no longer than those of a first call
 os.environ.setdefault('OMP_WAIT_POLICY', 'passive')
 os.environ.setdefault('TORCHINDUCTOR_VEC_ISA_OK', '0')   # to find the processor's vectors takes longer than the tests
 os.environ.setdefault('TORCHINDUCTOR_COMPILE_THREADS', '1')   # more would start processes, each of which loads PyTorch

@@ -180,7 +180,7 @@ def all_cases(link):
     only = ['--only', options.only] if options.only else []
     part = ['--part', options.part] if options.part else []
     for name, packages, files, more in (
-            ('numpy', (), ('numpy', 'stored', 'pages'), (numpy_is_all_it_needs, it_is_for_every_python)),
+            ('numpy', (), ('numpy', 'stored', 'pages', 'first_call'), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'formulas', 'sdpa', 'transformers', 'sharing',
                                         'jax', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:

@@ -19,14 +19,14 @@ from ._call import MaskTiles, Outputs, Parameter, Weighed
 from ._compiler import _run, CompilerError, SpecError
 from ._drafts import ancestors
 from ._formula import attention
-from ._kernel import doors, Kernel, compile_all, kernel, merge, tiles_of_mask
+from ._kernel import doors, Kernel, compile, compile_all, kernel, merge, tiles_of_mask
 from ._pages import Pages
 from ._repeat import Saved
 from ._state import State
 from ._stored import Stored, quantize
 
 __all__ = ["CompilerError", "Kernel", "MaskTiles", "Outputs", "Pages", "Parameter", "Saved", "SpecError", "State", "Stored", "Weighed",
-           "ancestors", "attention", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
+           "ancestors", "attention", "compile", "compile_all", "kernel", "merge", "quantize", "tiles_of_mask"]
 doors.update({framework: functools.partial(importlib.import_module, module, __name__)
               for framework, module in (("torch", "._tensor_call"), ("jax", ".jax"))})
 

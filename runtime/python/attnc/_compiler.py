@@ -18,10 +18,11 @@ import sys
 import tempfile
 import threading
 import warnings
-from typing import Any, Iterator, Mapping, Sequence, Union
+from typing import Any, Callable, Iterator, Mapping, Sequence, Tuple, Union
 
 from ._header import _header_text
 
+First = Tuple[int, int, int]  # sizes of a first call: queries, keys, and query heads that share keys
 Spec = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 SAYS_SO_AFTER = 1.0  # seconds of compiling, after which a message says so
@@ -238,13 +239,13 @@ class Source:
     def with_settings(self, *more: str) -> Source:
         return dataclasses.replace(self, settings=self.settings + more)
 
-    def run(self, *words: str) -> str:
-        """Runs attnc on the spec and returns its output.
+    def run(self, *words: str, background: Callable[[Any], None] | None = None) -> str:
+        """Runs attnc on the spec and returns its output. `background`: as for _run()
 
         Raises SpecError if the spec is wrong, CompilerError if the machine failed."""
         sets = [*self.options, *(word for setting in self.settings for word in ("--set", setting))]
         if self.text is None:
-            return _run([*words, *sets, "--", self.operand], what=self.what())
+            return _run([*words, *sets, "--", self.operand], what=self.what(), background=background)
         if self.folder is not None:
             path = os.path.join(self.folder, self.operand)
             try:
@@ -252,12 +253,12 @@ class Source:
             except OSError:
                 there = False
             if there:
-                return _run([*words, *sets, "--", path], what=self.what())
+                return _run([*words, *sets, "--", path], what=self.what(), background=background)
         with tempfile.TemporaryDirectory(prefix="attnc-") as folder:
             path = os.path.join(folder, self.operand)
             with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
                 file.write(self.text)
-            return _run([*words, *sets, "--", path], folder + os.sep, self.what())
+            return _run([*words, *sets, "--", path], folder + os.sep, self.what(), background)
 
     def what(self) -> str:
         """Returns the kernel's name, and what tells it from others: the lines of a spec without a file, and settings."""
@@ -271,9 +272,14 @@ class Source:
         """Returns the text of the spec."""
         return self.text if self.text is not None else _run(["show", self.operand])
 
-    def description(self) -> dict[str, Any]:
-        """Returns the contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed."""
-        made: dict[str, Any] = json.loads(self.run("build", "--json"))
+    def description(self, first: First | None = None, background: Callable[[Any], None] | None = None) -> dict[str, Any]:
+        """Returns the contents of NAME.json with `library`, the path of the kernel. Compiles the kernel if needed.
+
+        first: the sizes of a call. A kernel that is not compiled yet is compiled for it, in less time. Then `quick` is
+            True
+        background: as for _run()"""
+        words = [f"--quick={first[0]},{first[1]},{first[2]}"] if first else ["--background"] if background else []
+        made: dict[str, Any] = json.loads(self.run("build", "--json", *words, background=background))
         if made.get("header") != _header():
             raise CompilerError(f"{program()} is from another version of attnc than the Python package in "
                                 f"{os.path.dirname(os.path.abspath(__file__))}; unset $ATTNC, or set it to a program of "
@@ -303,17 +309,19 @@ def _says(what: str) -> str:
     return f"attnc: compiling {what} … (first time{left})"
 
 
-def _run(words: Sequence[str], hidden: str = "", what: str = "") -> str:
+def _run(words: Sequence[str], hidden: str = "", what: str = "", background: Callable[[Any], None] | None = None) -> str:
     """Runs attnc and returns its output. Removes `hidden`, a temporary folder, from messages. `what` describes the kernel
-    that is compiled."""
+    that is compiled. `background` gets the process, which says nothing and does not end by Ctrl-C."""
     with subprocess.Popen([program(), *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, encoding="utf-8", errors="replace",
-                          env=environment()) as process:
+                          env=environment(), start_new_session=background is not None) as process:
         try:
+            if background:
+                background(process)
             try:
                 out, said = process.communicate(timeout=SAYS_SO_AFTER)
             except subprocess.TimeoutExpired:
-                if words[0] == "build":
+                if words[0] == "build" and not background:
                     print(_says(what), file=sys.stderr, flush=True)
                 out, said = process.communicate()
         except BaseException:
@@ -325,11 +333,11 @@ def _run(words: Sequence[str], hidden: str = "", what: str = "") -> str:
             raise
     if hidden:
         said = said.replace(hidden, "")
-    for note in _STORED.findall(said):  # said once, not with each kernel
+    for note in _STORED.findall(said) if not background else ():  # said once, not with each kernel
         warnings.warn(note, RuntimeWarning, stacklevel=2)
     said = "".join(line for line in _STORED.sub("", said).splitlines(True) if not _UNSAID.match(line))
     if process.returncode == 0:
-        if said:
+        if said and not background:
             sys.stderr.write(said)
         return out
     said = re.sub(r"\Aattnc: error: ", "", said).rstrip("\n")

@@ -9,7 +9,8 @@ from typing import Any, Mapping, Sequence
 
 from ._array import AnyArray, Array
 from ._arrays import _HALVES, _is, _is_number, dtype_of
-from ._compiler import Source
+from ._background import first_call
+from ._compiler import First, Source
 from ._kernel import _FLOATS, _of_source, Kernel, of_tensors
 
 
@@ -75,10 +76,10 @@ _formulas: dict[Any, Kernel] = {}
 
 def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any, algorithm: str | None,
                 dropout: float, arrays: tuple[Declared, ...], head_dim: int, value_dim: int,
-                dtype: str, scaled: bool = False, several: str = "") -> Kernel:
+                dtype: str, scaled: bool = False, several: str = "", *, first: First | None = None) -> Kernel:
     """Returns the kernel for arguments of attention(). `arrays` has the names, shapes and types of arrays. If `scaled`,
-    the logit has its own scale. `several` is the text of a dictionary of scores, sums
-    and the output."""
+    the logit has its own scale. `several` is the text of a dictionary of scores, sums and the output. first: the sizes
+    of a call, if the kernel need not be whole"""
     key = (weight, score, str(mask), str(normalize), algorithm, dropout, arrays, head_dim, value_dim, dtype, scaled,
            several)
     made = _formulas.get(key)
@@ -95,8 +96,8 @@ def of_formula(weight: str | None, score: str | None, mask: Any, normalize: Any,
         spec.update(ast.literal_eval(several or "{}"))
         # In Python 1/8 is 0.125, but in formulas 1/8 is 0 as in C. The option makes it an error.
         source = dataclasses.replace(Source.of(spec), options=("--no-remainders",))
-        made = _formulas[key] = _of_source(source)
-    return made
+        made = _formulas[key] = _of_source(source, first)
+    return made if first else made._whole()
 
 
 def _rule(mask: Any) -> Any:
@@ -248,5 +249,5 @@ def attention(q: AnyArray, k: Array | None = None, v: Array | None = None, attn_
     if door is not None:
         made = door.call_formula(formula, *inputs, given, seed, out, threads)
     else:
-        made = of_formula(*formula)._with_arrays(inputs, given, seed, out, threads, weights=weights)
+        made = of_formula(*formula, first=first_call(q, k))._with_arrays(inputs, given, seed, out, threads, weights=weights)
     return made

@@ -12,10 +12,11 @@ import threading
 import zlib
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
+from . import _background
 from ._array import AnyArray, Array, Gradients
 from ._arrays import _is, heads_of_result
 from ._call import Binding, MaskTiles, Outputs, Parameter, check_threads, tiles_without_kernel
-from ._compiler import progress, Source, Spec, SpecError
+from ._compiler import First, progress, Source, Spec, SpecError
 from ._pages import page_bytes, Pages
 from ._repeat import Saved
 from ._state import State, loaded
@@ -49,6 +50,7 @@ class Kernel:
     """A compiled attention variant. Made by attnc.kernel(); immutable, safe to call from several threads, picklable."""
 
     _source: Source
+    _first: First | None  # sizes of the call that it was made for (_background.py)
     _info: dict[str, Any]
     _binding: Binding
     _lock: threading.Lock
@@ -60,18 +62,18 @@ class Kernel:
     _own_seed: int | None
     parameters: tuple[Parameter, ...]
 
-    def __init__(self, source: Source) -> None:
-        info = source.description()
+    def __init__(self, source: Source, first: First | None = None) -> None:
+        info = source.description(first)
         parameters = tuple(
             Parameter(p["name"], p["keyword"], p["dtype"], tuple(_LETTERS.get(n, n) for n in p["shape"]),
                       p["from_seed"], p["initial"]) for p in info["parameters"])
-        self.__dict__.update(_source=source, _info=info, parameters=parameters, _lock=threading.Lock(),
+        self.__dict__.update(_source=source, _first=first, _info=info, parameters=parameters, _lock=threading.Lock(),
                              _variants={}, _records=([], []),
                              _keywords={p.keyword: p.name for p in parameters},
                              _none={p.name: None for p in parameters},
                              _own_seed=None if info["seed"] is None else int(info["seed"]),
                              _text=source.name())
-        self.__dict__["_binding"] = self._bind(info)
+        self.__dict__["_binding"] = self._bind(info, source)
         if "torch" in sys.modules:  # the first call may be in a graph, where the module cannot be imported
             _load()
 
@@ -90,12 +92,25 @@ class Kernel:
         words += [f"{p.keyword}{list(p.shape)}".replace("'", "") for p in self.parameters]
         return f"<attnc.Kernel {self.name}: {', '.join(words)}>"
 
-    def _bind(self, info: Mapping[str, Any]) -> Binding:
+    def _bind(self, info: dict[str, Any], source: Source) -> Binding:
         binding = Binding(info["name"], info["attnc"], info["dtype"], info["head_dim"], info["value_dim"], self.parameters,
                           values_are_keys=info["values"] == "keys", symbol=info["symbol"])
         binding.own_seed = self._own_seed
         binding.load(info["library"])
+
+        def replace(made: Mapping[str, Any]) -> None:
+            info["library"] = made["library"]
+            binding.load(made["library"])
+            for records in self._records:
+                records.clear()
+        if info["quick"]:
+            _background.Work(self, source, replace)
         return binding
+
+    def _whole(self) -> Kernel:
+        """Waits until this kernel is compiled for all calls."""
+        _background.whole(self)
+        return self
 
     def _variant(self, *entries: str) -> tuple[Binding, dict[str, Any]]:
         """Returns this kernel compiled with these entry points besides forward, and the contents of NAME.json. Compiles it
@@ -106,8 +121,9 @@ class Kernel:
                 made = self._variants.get(entries)
                 if made is None:
                     try:
-                        info = self._source.with_settings(f"emit=[{', '.join(['forward', *entries])}]").description()
-                        made = self._bind(info), info
+                        source = self._source.with_settings(f"emit=[{', '.join(['forward', *entries])}]")
+                        info = source.description(self._first)
+                        made = self._bind(info, source), info
                     except SpecError as error:
                         made = error
                     self._variants[entries] = made
@@ -173,11 +189,12 @@ class Kernel:
 
     def _tangent(self) -> Kernel:
         """Returns the kernel of the tangent of this kernel's output. Compiles it at the first call."""
-        return _of_source(self._source.with_settings("emit=[jvp]", "algorithm=auto"))
+        return _of_source(self._source.with_settings("emit=[jvp]", "algorithm=auto"), self._first)
 
     def _as(self, dtype: str) -> Kernel:
         """Returns this kernel compiled for another dtype."""
-        return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype))
+        return self if dtype == self.dtype else _of_source(self._source.with_settings("dtype=" + dtype),
+                                                                self._first)
 
     # ---- properties
 
@@ -244,7 +261,7 @@ class Kernel:
     @property
     def library(self) -> str:
         """The path of the kernel's shared library, in the cache on this machine."""
-        return str(self._info["library"])
+        return str(self._whole()._info["library"])
 
     def explain(self, *options: str) -> str:
         """The output of `attnc explain`: the chosen form and why; FLOPs, bytes and workspace; the kernel's loops.
@@ -579,19 +596,19 @@ def variables() -> tuple[str | None, ...]:
     return tuple(map(os.environ.get, _ENVIRONMENT))
 
 
-def _of_source(source: Source) -> Kernel:
-    """Returns the kernel of a spec. Equal specs share one object, as long as the environment variables are equal
-    too."""
+def _of_source(source: Source, first: First | None = None) -> Kernel:
+    """Returns the kernel of a spec. Equal specs share one object, as long as the environment variables are equal too. With
+    the sizes of a first call, it may not be whole yet."""
     key = source, variables()
     made = _kernels.get(key)
     if made is not None:
-        return made
+        return made if first else made._whole()
     with _lock:
         one = _making.setdefault(key, threading.Lock())
     with one:  # one thread at a time compiles this kernel
         if key not in _kernels:
-            _kernels[key] = Kernel(source)
-    return _kernels[key]
+            _kernels[key] = Kernel(source, first)
+    return _kernels[key] if first else _kernels[key]._whole()
 
 
 def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
@@ -607,6 +624,14 @@ def kernel(spec: Spec, set: Mapping[str, Any] | None = None) -> Kernel:
     Raises SpecError (a ValueError) if the spec is wrong, with the compiler's message; OSError for a file that cannot
     be read; CompilerError (a RuntimeError) if there is no C compiler or no cache."""
     return _of_source(Source.of(spec, set))
+
+
+def compile(*specs: Spec | Source | tuple[Spec, Mapping[str, Any]], gradients: bool = False) -> list[Kernel]:
+    """Compiles kernels ahead of time, as compile_all() does. Also waits for those of earlier calls of attention(),
+    flex_attention() and models, which another process compiles while the program runs. Returns the kernels of the specs."""
+    made = compile_all(specs, gradients=gradients)
+    _background.whole()
+    return made
 
 
 def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]], *,
@@ -625,6 +650,7 @@ def compile_all(specs: Iterable[Spec | Source | tuple[Spec, Mapping[str, Any]]],
         made = _of_source(source)
         if gradients:
             made._with_gradients()
+            made._whole()
         with lock:
             ready[1] += 1
         return made

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor
 
+from ._background import first_call
 from ._compiler import Source
 from ._context import cached_constant, constant_size, is_eager, is_traced
 from ._kernel import Kernel
@@ -23,11 +24,17 @@ def _text(traits: Tuple[Any, ...], head_dim: int, value_dim: int, dtype: str) ->
     return Source.of(spec_of(Traits(*traits), head_dim, value_dim, dtype)).name()
 
 
-@functools.lru_cache(maxsize=None)
-def _kernel_for(traits: Traits, head_dim: int, value_dim: int, dtype: torch.dtype) -> Tuple[Kernel, Tuple[str, ...]]:
-    """Returns the kernel for calls outside graphs, and the names of its arrays."""
-    text = _text(tuple(traits), head_dim, value_dim, _WORDS[dtype])
-    return kernel_of(text), names_of(text)
+_kernels: Dict[Any, Tuple[Kernel, Tuple[str, ...]]] = {}
+
+
+def _kernel_for(traits: Traits, query: Tensor, key: Tensor, value: Tensor) -> Tuple[Kernel, Tuple[str, ...]]:
+    """Returns the kernel for a call outside graphs, and the names of its arrays."""
+    name = traits, query.shape[3], value.shape[3], query.dtype
+    made = _kernels.get(name)
+    if made is None:
+        text = _text(tuple(traits), *name[1:3], _WORDS[query.dtype])
+        made = _kernels[name] = kernel_of(text, first_call(query, key)), names_of(text)
+    return made
 
 
 # ---- calls
@@ -234,7 +241,7 @@ def attention(module: Any, query: Tensor, key: Tensor, value: Tensor, attention_
     if noted() is None and not is_traced():
         tensors = [query, key, value, *[a for a in numbers.values() if isinstance(a, Tensor)]]
         if output_attentions or is_eager(*tensors):
-            kernel, names = _kernel_for(traits, query.shape[3], value.shape[3], query.dtype)
+            kernel, names = _kernel_for(traits, query, key, value)
             given = {name: numbers[name] for name in names}
             made: Optional[Tensor]
             if output_attentions:

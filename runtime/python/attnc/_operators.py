@@ -10,7 +10,7 @@ from torch import Tensor
 from ._arrays import (_HALVES, _INTEGERS, _is_number, _OTHER_NAMES, check_shape, dtype_of, gradient_type, named,
                       narrowed, row_units, words_of_heads)
 from ._call import MaskTiles
-from ._compiler import Source
+from ._compiler import First, Source
 from ._context import cached_constant, constant, parallel, within
 from ._kernel import _of_source, Kernel
 from ._repeat import Saved
@@ -26,10 +26,11 @@ _OF_PARALLEL = -float(1 << 100)  # the last saved value of a call in a ContextPa
 _named: dict[str, Kernel] = {}
 
 
-def kernel_of(name: str) -> Kernel:
+def kernel_of(name: str, first: Optional[First] = None) -> Kernel:
+    """Returns the kernel with this name. With the sizes of a first call, it may not be whole yet."""
     made = _named.get(name)
     if made is None:
-        made = _named[name] = _of_source(Source.named(name))
+        made = _named[name] = _of_source(Source.named(name), first)
     return made
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from . import _autograd, _kernel as _kernels, _operators as operators
 from ._arrays import _has_tangent, Misaligned, narrowed
 from ._autograd import detached
+from ._background import first_call
 from ._context import (constant, constant_size, differentiates, is_eager, is_traced, is_undisturbed, parallel,
                        refuse_parallel)
 from ._formula import of_formula, sole_subscripts
@@ -186,14 +187,14 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
         given, tables = operators.masks_and_tables([as_tensor(arrays[name], "f64" if dtype == "f64" else "f32")
                                                     for name in operators.names_of(text)])
         return operators.forward(text, q, k, v, given, tables, None, seed)
-    made: Tensor = of_formula(*formula)._with_arrays((q, k, v), arrays, seed, out, threads)
+    made: Tensor = of_formula(*formula, first=None if is_traced() else first_call(q, k))._with_arrays((q, k, v), arrays, seed, out, threads)
     return made
 
 
 def call_text(text: str, q: Tensor, k: Tensor, v: Optional[Tensor], parameters: Sequence[Any],
               seed: Optional[int] = None) -> Tensor:
     """Calls the kernel that this text names. In a graph, calls the operator."""
-    kernel = kernel_of(text)
+    kernel = kernel_of(text, None if is_traced() else first_call(q, k))
     if not is_traced():
         kernel._check_values(v)
         given = {p.name: value for p, value in zip(kernel.parameters, parameters)} if any(

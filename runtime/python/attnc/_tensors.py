@@ -68,6 +68,8 @@ class Tensors:
             if len(records) >= _MOST:
                 del records[0]
             records.append(made)
+            if known.library is not known.binding.library:  # another one has taken its place meanwhile
+                records.clear()
 
     def keep_gradients(self, record: Any, known: _Again, tensors: Tuple[Tensor, ...], given: Mapping[str, Any],
                        wanted: Sequence[bool]) -> None:

@@ -12,6 +12,7 @@ from torch._ops import HigherOrderOperator
 from torch.nn.attention.flex_attention import AuxOutput, AuxRequest, BlockMask, create_mask, noop_mask
 
 from ._flex_formula import _condition, _Trace, Untranslatable
+from ._background import first_call
 from ._formula import of_formula
 from ._kernel import _FLOATS, Kernel
 from ._tensor_call import statistics
@@ -74,7 +75,7 @@ def _translated(query: Tensor, key: Tensor, value: Tensor, score_mod: Optional[C
     mask = trace.mask(score.hidden, seen, f"(s * {factor / math.sqrt(head_dim)!r})", declared)
     text = trace.text(score.text, declared, "s" if factor == 1.0 else f"(s * {factor!r})")
     kernel = of_formula(None, None if text == "s" else text, mask, None, None, 0.0, declared, int(head_dim),
-                         int(value.shape[3]), dtype)
+                         int(value.shape[3]), dtype, first=None if traced else first_call(query, key))
     return kernel, trace.arrays(declared)
 
 

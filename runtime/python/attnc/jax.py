@@ -293,6 +293,7 @@ def call(kernel: Kernel, q: Any, k: Any, v: Any, seed: int | None, out: Any, thr
     """Implements Kernel.__call__ for JAX arrays. start: the argument query_start"""
     if weights is not False and weights is not True:
         raise ValueError("weights= takes True for arrays of JAX, which are immutable")
+    kernel._whole()  # compiled functions contain its path
     if kernel._binding.takes_stored:
         raise TypeError(f"{kernel.name} has 'storage'; calls with stored keys and values take NumPy arrays and tensors")
     if out is not None:
