@@ -14,11 +14,16 @@ enum { ITSELF = 100, OTHERWISE };
 static int power_of(const struct value *v, const struct expr *e, const int *power)
 {
     if (e->op == EXPR_OPERAND) return power[v->operand[e->integer].of];
-    int of[3] = {0, 0, 0};
-    for (int k = 0; k < expr_arity(e->op); k++) of[k] = power_of(v, e->arg[k], power);
+    int of[3] = {0, 0, 0}, first = 0;
+    /* a number in place of the maximum, or of a sum that is 0, of a row without keys */
+    if (e->op == EXPR_SELECT && e->arg[1]->op == EXPR_REAL && e->arg[0]->arg[0] == e->arg[2] &&
+        (e->arg[0]->op == EXPR_EQ || e->arg[0]->op == EXPR_LT) && e->arg[0]->arg[1]->op == EXPR_REAL)
+        first = 2;
+    for (int k = first; k < expr_arity(e->op); k++) of[k] = power_of(v, e->arg[k], power);
     if (of[0] == OTHERWISE || of[1] == OTHERWISE || of[2] == OTHERWISE) return OTHERWISE;
     if (e->op == EXPR_SUB && of[0] == 0 && of[1] == ITSELF) return -ITSELF;
-    if (e->op == EXPR_EXP && of[0] == -ITSELF) return 1;
+    if ((e->op == EXPR_EXP || e->op == EXPR_EXP2) && of[0] == -ITSELF) return 1;
+    if (first) return of[2];
     for (int k = 0; k < 3; k++)
         if (of[k] >= ITSELF || of[k] <= -ITSELF) return OTHERWISE;
     switch ((int)e->op) {

@@ -159,6 +159,34 @@ static struct ref moved(const struct tangents *x, struct ref r, int from, int to
     return r;
 }
 
+/* Returns the number of the tangent of a SOLVE's sums of weights[t][j] * u[j] if only the weights change. Weights that
+   are divided by a sum of their row are summed first, so that loops need not know their row's sum. */
+static int of_read(struct tangents *x, const struct value *solve, const struct value *rows, int solution,
+                   const struct expr *where)
+{
+    const struct value *const w = &x->from->value[solve->operand[SOLVE_WEIGHTS].of];
+    const struct ref u = graph_ref(x->g, solution, NULL);
+    const struct expr *const first = expr_operand(x->m, 0);
+    if (w->op != GRAPH_MAP || w->operands != 2 || (w->expr->op != EXPR_DIV && w->expr->op != EXPR_MUL) ||
+        w->expr->arg[0] != first || expr_uses(w->expr->arg[1], first) ||
+        ref_uses_axis(&w->operand[1], ref_axis(&solve->operand[SOLVE_WEIGHTS], w->rank - 1)))
+        return graph_contract(x->g, rows->rank, rows->axes, tangent_of(x, solve, SOLVE_WEIGHTS), u, where);
+    struct value read = *rows;
+    struct ref own[2], of[2];
+    const struct expr *tangent[MAX_OPERANDS] = {NULL};
+    for (int k = 0; k < 2; k++) {
+        own[k] = w->operand[k];
+        own[k].of = x->copy[own[k].of];
+        of[k] = tangent_of(x, w, k);
+    }
+    own[0] = graph_ref(x->g, graph_contract(x->g, rows->rank, rows->axes, own[0], u, where), NULL);
+    if (of[0].of >= 0) of[0] = graph_ref(x->g, graph_contract(x->g, rows->rank, rows->axes, of[0], u, where), NULL);
+    for (int k = 0; k < 2; k++) read.operand[read.operands++] = own[k];
+    for (int k = 0; k < 2; k++)
+        if (of[k].of >= 0) tangent[k] = expr_operand(x->m, graph_operand(&read, &of[k]));
+    return graph_map(x->g, read.rank, read.axes, read.operands, read.operand, expr_tangent(x->m, w->expr, tangent));
+}
+
 /* The solution is u[t] = rate[t] * (values[t] - sum over j < t of w[t][j] * u[j]), with a constant rate. Its tangent
    solves the same system, for the values (tangent of values[t]) - sum over j < t of (tangent of w[t][j]) * u[j]. */
 static int of_solve(struct tangents *x, const struct value *v, const struct value *copy, int solution)
@@ -176,9 +204,7 @@ static int of_solve(struct tangents *x, const struct value *v, const struct valu
         const struct expr *const where = v->where && v->where != expr_le(x->m, j, t)
                                              ? expr_and(x->m, v->where, expr_lt(x->m, j, t))
                                              : expr_lt(x->m, j, t);
-        term[terms++] = graph_ref(
-            x->g, graph_contract(x->g, at_rows.rank, at_rows.axes, weights, graph_ref(x->g, solution, NULL), where),
-            NULL);
+        term[terms++] = graph_ref(x->g, of_read(x, v, &at_rows, solution, where), NULL);
     }
     if (!terms) return NONE;
     const struct expr *const first = expr_operand(x->m, 0), *const e = weights.of < 0 ? first

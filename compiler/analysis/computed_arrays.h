@@ -42,12 +42,14 @@ bool prefix_sums_are_own(const struct compilation *c);
 const char *prefix_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
                            int count, struct tensor *out, int *made);
 
-/* The name of the array of corrected values: the solution of the delta rule's linear system. It exists if the rule
-   has no linear form. (pass/correct_values.c, corrected_values.c) corrected_tensor computes the array for the
-   interpreters, with the arguments of prefix_tensors. */
-extern const char corrected_values[];
-const char *corrected_tensor(const struct graph *source, const struct problem_size *size, const struct tensor *in,
-                             int count, struct tensor *out, int *made);
+/* The names of the arrays of corrected values, the solution of the delta rule's linear system, and of their tangent.
+   They exist if the rule has no linear form. (pass/correct_values.c, corrected_values.c) systems_of_keys returns how
+   many a graph has. corrected_tensors computes them for the interpreters, with the arguments of prefix_tensors. */
+enum { MAX_SYSTEMS = 2 };
+extern const char *const corrected_values[MAX_SYSTEMS];
+int systems_of_keys(const struct graph *g);
+const char *corrected_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
+                              int count, struct tensor *out, int *made);
 
 /* The lists of the best keys of rows, which a kernel computes first (pass/select.c). lists_of_keys returns how many a
    row has. lists_tensors computes them for the interpreters, with the arguments of prefix_tensors. (lists_of_keys.c) */

@@ -303,11 +303,13 @@ static void add_prefix_sums(struct kernel_arrays *all, const struct spec *spec, 
     }
 }
 
-/* Adds the array of corrected values, if the graph has a SOLVE. */
+/* Adds the array of corrected values for each SOLVE of the graph. */
 static void add_corrected_values(struct kernel_arrays *all, const struct spec *spec, const struct graph *source)
 {
-    const int solve = graph_find_solve(source);
-    if (solve >= 0) add_array(all, corrected_values, PLACE_WORKSPACE, dtype_of_sums(spec->dtype), source, solve);
+    int system = 0;
+    for (int v = 0; v < source->values; v++)
+        if (source->value[v].op == GRAPH_SOLVE)
+            add_array(all, corrected_values[system++], PLACE_WORKSPACE, dtype_of_sums(spec->dtype), source, v);
 }
 
 /* Adds the lists of the best keys. */
@@ -332,8 +334,9 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
     struct arena *const arena = source->module->arena;
     struct kernel_arrays *const all = arena_alloc(arena, sizeof *all);
     const enum dtype real = dtype_of_sums(spec->dtype);
-    all->array = arena_alloc(arena, (size_t)(FIXED_ARRAYS + PREFIX_ARRAYS + 1 + source->outputs + 2 * source->values) *
-                                        sizeof *all->array);
+    all->array = arena_alloc(
+        arena, (size_t)(FIXED_ARRAYS + PREFIX_ARRAYS + MAX_SYSTEMS + source->outputs + 2 * source->values) *
+                   sizeof *all->array);
     add_fixed(all, spec, source);
     for (int o = 1; o < source->outputs; o++) {
         struct kernel_array *const a = add_array(all, source->output[o].name, PLACE_PROBLEM, real, source,

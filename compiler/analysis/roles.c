@@ -122,7 +122,10 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             }
             int *role = axis_is_chunks(&g->module->axis[axis]) ? &out->chunk : &out->stream;
             if (g->by_chunks && *role >= 0) continue;
-            if (*role >= 0 && *role != axis) return "sums over two run-time axes are not compiled yet";
+            if (*role >= 0 && *role != axis)
+                return graph_find_scan(g) >= 0 ? "the gradient of this sum with 'running' is not compiled yet; leave "
+                                                 "'backward' out of 'emit'"
+                                               : "sums over two run-time axes are not compiled yet";
             *role = axis;
         }
     }

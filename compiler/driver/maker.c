@@ -108,9 +108,9 @@ struct compilation *maker_few(const struct maker *x, const struct target *target
 void maker_each(struct maker *x, enum kernel_step step, int part)
 {
     struct versions *const made = &x->p->kernel.of[step];
-    const bool selects = step == STEP_SELECT || step == STEP_SELECT_NEW;
+    const bool prepares = step == STEP_PREPARE;
     const struct program program = {
-        .kind = step_table[step].kind, .rows = selects ? 0 : part, .list = selects ? part : 0};
+        .kind = step_table[step].kind, .rows = prepares ? part : 0, .computed = prepares ? 0 : part};
     for (const struct version *v = NULL; x->good && versions_next_target(&x->p->kernel.of[STEP_FORWARD], &v);) {
         const struct compilation *const c = maker_compile(x, NULL, v->target, program, !made->count);
         versions_add(x->p->arena, made, (struct version){.target = v->target, .c = c, .cooperative = 1, .part = part});
@@ -124,20 +124,24 @@ void maker_prepare(struct maker *x)
         if (spec_stores_prepared(x->p->spec, n ? &all->array[n - 1] : NULL)) maker_each(x, STEP_PREPARE, n);
 }
 
-static void each_list(struct maker *x, enum kernel_step step)
+static void each_array(struct maker *x, enum kernel_step step, int arrays)
 {
-    const int lists = lists_of_keys(x->p->graph);
-    for (int n = 0; n < lists; n++) maker_each(x, step, n);
+    for (int n = 0; n < arrays; n++) maker_each(x, step, n);
 }
 
 void maker_select(struct maker *x)
 {
-    each_list(x, STEP_SELECT);
+    each_array(x, STEP_SELECT, lists_of_keys(x->p->graph));
 }
 
 void maker_select_new(struct maker *x)
 {
-    each_list(x, STEP_SELECT_NEW);
+    each_array(x, STEP_SELECT_NEW, lists_of_keys(x->p->graph));
+}
+
+void maker_correct(struct maker *x)
+{
+    each_array(x, STEP_CORRECT, systems_of_keys(x->p->graph));
 }
 
 void maker_note_gradients(const struct maker *x)

@@ -308,9 +308,9 @@ bool versions_make(struct unit *p, const struct target *const *target, int targe
                    struct diagnostics *d, struct diagnostics *schedule)
 {
     static void (*const make[STEPS])(struct maker *) = {
-        [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward,    [STEP_EXTEND] = maker_extend,
-        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,        [STEP_FOLDABLE] = maker_foldable,
-        [STEP_SELECT] = maker_select,   [STEP_SELECT_NEW] = maker_select_new};
+        [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward,     [STEP_EXTEND] = maker_extend,
+        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,         [STEP_FOLDABLE] = maker_foldable,
+        [STEP_SELECT] = maker_select,   [STEP_SELECT_NEW] = maker_select_new, [STEP_CORRECT] = maker_correct};
     struct maker maker = {p, o, d, schedule, target, targets, true}, *x = &maker;
     for (int step = 0; step < STEPS && x->good; step++) {
         if (!has_step(p, (enum kernel_step)step)) continue;

@@ -46,9 +46,10 @@ static void first_sums(const struct emitted_file *e, const struct table_arrays *
     bool *const wanted = arena_alloc(arena, (size_t)all->count * sizeof *wanted);
     const int sums = kernel_array_find(e->p->arrays, prefix_array_name(PREFIX_OF_KEY));
     if (e->p->of[STEP_CORRECT].count)
-        text_add(out, "    .corrected = ARRAY_%s,\n", emit_identifier(arena, e->p->arrays, corrected_values));
+        text_add(out, "    .corrected = ARRAY_%s,\n", emit_identifier(arena, e->p->arrays, corrected_values[0]));
     else
         text_add(out, "    .corrected = -1,\n");
+    number(out, "tangents", e->p->of[STEP_CORRECT].count && kernel_array_find(e->p->arrays, corrected_values[1]) >= 0);
     number(out, "lists", e->p->of[STEP_SELECT].count > 0);
     if (!e->p->of[STEP_TERMS].count) return;
     const int64_t row = array_row_elements(&e->p->arrays->array[sums]);

@@ -11,7 +11,7 @@ const char *emit_form(const struct compilation *c)
                *const fixed = program_function(&c->program);
     if (fixed && c->program.rows)
         return arena_printf(arena, "%s_%s", fixed, emit_name(arena, c->spec->arrays.array[c->program.rows - 1].name));
-    if (fixed && c->program.list) return arena_printf(arena, "%s_%d", fixed, c->program.list + 1);
+    if (fixed && c->program.computed) return arena_printf(arena, "%s_%d", fixed, c->program.computed + 1);
     if (fixed) return fixed;
     if (program_adds_totals(&c->program)) return arena_printf(arena, "%stotals%d", name, c->program.group);
     bool sums = false, any = false;

@@ -34,7 +34,8 @@ static bool is_used(const struct emission *p, const struct kernel_array *a)
     case PLACE_PARAMS: return true;
     case PLACE_GRADIENTS: return backward;
     case PLACE_WORKSPACE:
-        if (strcmp(a->name, corrected_values) == 0) return p->of[STEP_CORRECT].count > 0;
+        if (strcmp(a->name, corrected_values[0]) == 0 || strcmp(a->name, corrected_values[1]) == 0)
+            return p->of[STEP_CORRECT].count > 0;
         if (a->dtype == DTYPE_I32) return true;
         return backward ||
                (prefix != PREFIX_GRADIENT && prefix != PREFIX_GRADIENT_OF_QUERY && prefix != PREFIX_GRADIENT_OF_KEY);
@@ -369,7 +370,7 @@ void table_kept(const struct emission *p, struct kept_counts *counts, struct tex
         given_row(p, a, out);
         count++;
     }
-    const int corrected = corrects ? kernel_array_find(arrays, corrected_values) : -1;
+    const int corrected = corrects ? kernel_array_find(arrays, corrected_values[0]) : -1;
     if (corrected >= 0) computed_row(&arrays->array[corrected], out);
     count += corrected >= 0;
     for (int k = 0; k < arrays->count; k++) {

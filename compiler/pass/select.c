@@ -11,7 +11,7 @@ void pass_select(struct compilation *c)
     int list = 0;
     for (int v = 0; v < g->values; v++) {
         if (g->value[v].op != GRAPH_SELECT) continue;
-        if (program_selects(&c->program) && list++ == c->program.list) {
+        if (program_selects(&c->program) && list++ == c->program.computed) {
             g->outputs = 0;
             graph_output(g, g->value[v].name, v);
             continue;

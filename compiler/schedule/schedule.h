@@ -36,7 +36,7 @@ struct program {
     enum program_kind kind;
     int group;           /* the number, from 1, of a group of gradients that share loops. 0: all groups */
     int rows;            /* PROGRAM_PREPARE_KEYS: the number, from 1, of an array whose rows it prepares. 0: keys */
-    int list;            /* PROGRAM_SELECT: the number, from 0, of the list that it computes */
+    int computed;        /* PROGRAM_SELECT, PROGRAM_CORRECT_VALUES: the number, from 0, of the array that it computes */
     bool linear;         /* the linear form. false: the quadratic form */
     bool few;            /* the quadratic form for few queries */
     bool by_heads;       /* the quadratic form for few queries of many heads that share keys */

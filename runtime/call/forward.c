@@ -5,37 +5,31 @@
 
 /* ---- what a call computes first: prefix sums, corrected values, lists of the best keys ---- */
 
-static void set_corrected(struct call *call, unsigned char *at)
+/* Computes rows of corrected values, each followed by its tangent, from `at` on. Returns 0 or an error. */
+static int make_corrected(struct call *call, unsigned char *at, int threads, unsigned char *work)
 {
-    struct place *const place = &call->array[call->kernel->corrected];
-    place->at = at;
-    place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
-}
-
-/* The programs that run before the one of forward, or NULL. */
-struct first {
-    const struct program *terms, *correct, *weights;
-};
-static struct first programs_first(const struct kernel *kernel)
-{
-    struct first first = {NULL, NULL, NULL};
-    if (kernel->prefix_row > 0) first.terms = attn_call_program_of(kernel, RUN_TERMS);
-    if (kernel->corrected >= 0) first.correct = attn_call_program_of(kernel, RUN_CORRECT);
-    if (kernel->weighs) first.weights = attn_call_program_of(kernel, RUN_WEIGHTS);
-    return first;
-}
-
-static size_t larger_of(size_t bytes, const struct program *program)
-{
-    return program ? larger(bytes, attn_call_bytes_a_thread(program)) : bytes;
+    const struct kernel *const kernel = call->kernel;
+    int error = 0;
+    for (int n = 0; n <= kernel->tangents && !error; n++) {
+        const struct program *const program = attn_call_program(kernel, RUN_CORRECT, n, INT64_MAX, MANY_ROWS, 0);
+        if (!attn_call_runs(program)) return ATTN_EMACHINE;
+        call->array[kernel->corrected + n] = (struct place){
+            .at = at + (size_t)(n * kernel->value_dim) * kernel->real,
+            .strides = contiguous(call->p.heads, call->p.n_k, kernel->value_dim * (1 + kernel->tangents))};
+        error = attn_call_run(call, program, threads, work, attn_call_bytes_a_thread(program));
+    }
+    return error;
 }
 
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
-static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
+static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
-                 lists = kernel->lists ? attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX) : 0;
-    return larger_of(larger_of(larger_of(larger(forward, lists), first->terms), first->correct), first->weights);
+    static const enum program_role first[] = {RUN_TERMS, RUN_CORRECT, RUN_SELECT, RUN_WEIGHTS};
+    const int has[] = {kernel->prefix_row > 0, kernel->corrected >= 0, kernel->lists, kernel->weighs};
+    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    for (int k = 0; k < 4; k++)
+        if (has[k]) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k], INT64_MAX));
+    return bytes;
 }
 
 /* Returns whether programs other than that of forward may read prefix sums. */
@@ -78,8 +72,7 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem || !fits_library(kernel)) return 0;
-    const struct first first = programs_first(kernel);
-    const size_t threads = bytes_times(max_bytes(kernel, &first, keys_served(kernel, problem)),
+    const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
     return bytes_fit(bytes) ? bytes : 0;
@@ -152,27 +145,25 @@ ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct att
 
 /* Computes prefix sums, corrected values, and the output of weights. Each thread has the memory `work`. Returns 0 or an
    error. */
-static int compute_first(struct call *call, const struct program *program, const struct first *first,
-                         unsigned char *memory, int threads, unsigned char *work)
+static int compute_first(struct call *call, const struct program *program, unsigned char *memory, int threads,
+                         unsigned char *work)
 {
+    const struct kernel *const kernel = call->kernel;
     int error = 0;
-    if (first->terms) {
-        if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || others_read_sums(call->kernel)) {
+    if (kernel->prefix_row > 0) {
+        const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
+        if (!attn_call_runs(terms)) return ATTN_EMACHINE;
+        if (!program->own_sums || others_read_sums(kernel)) {
             memory = attn_call_set_prefix_sums(call, memory);
-            error = attn_call_make_prefix_sums(call, first->terms, threads, work,
-                                               attn_call_bytes_a_thread(first->terms));
+            error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
         }
     }
-    if (first->correct && !error) {
-        if (!attn_call_runs(first->correct)) return ATTN_EMACHINE;
-        set_corrected(call, memory);
-        error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
-    }
+    if (kernel->corrected >= 0 && !error) error = make_corrected(call, memory, threads, work);
     if (!error) error = attn_call_make_lists(call, threads, work);
-    if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
-        if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
-        error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
+    if (kernel->weighs && !error && call->p.n_k > 0 && call->p.weights) {
+        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
+        error = attn_call_run(call, weights, threads, work, attn_call_bytes_a_thread(weights));
     }
     return error;
 }
@@ -219,9 +210,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
                                                  program->own_sums && !others_read_sums(kernel) ? NULL : &call.p);
-    const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
-                                     max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);
+                                     max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
     error = take_saved(&call, problem, program);
     if (error) return error;
@@ -231,7 +221,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (kernel->masks)
         error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    error = compute_first(&call, program, &first, (unsigned char *)workspace, threads, work);
+    error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
     if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }

@@ -131,7 +131,8 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
     if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
     if (kernel->lists) bytes = bytes_plus(bytes, attn_call_lists_bytes(kernel, p));
     if (kernel->corrected < 0) return bytes;
-    return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
+    const size_t row = (size_t)(kernel->value_dim * (1 + kernel->tangents)) * kernel->real;
+    return bytes_plus(bytes, bytes_of_rows(row, p, p->heads, p->n_k));
 }
 
 /* Member decay_sums of struct attn_kernel. */

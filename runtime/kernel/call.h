@@ -134,7 +134,7 @@ enum program_role {
     RUN_FORWARD,
     RUN_BACKWARD, /* one of the parts */
     RUN_TERMS,    /* computes the terms of prefix sums */
-    RUN_CORRECT,  /* computes the corrected values of 'delta' */
+    RUN_CORRECT,  /* computes the corrected values of 'delta', or their tangents */
     RUN_APPEND,   /* the same for new tokens of a state */
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
@@ -311,7 +311,7 @@ struct kernel {
     const uint16_t *prefix_wanted; /* the gradients that need those of the terms, up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
     int weighs, lists;            /* it has programs of RUN_WEIGHTS, and of RUN_SELECT */
-    int corrected;                /* the number of the array of corrected values, or -1 */
+    int corrected, tangents;      /* the number of the array of corrected values, or -1; their tangents follow it */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query, the number of the saved

@@ -38,6 +38,10 @@ DELTA = {'plain': {}, 'constant': {'delta': {'rate': 0.4}, 'arrays': {}}, 'elu':
          'elements': {'decay': {'log': '-exp(gate[b][h][t][d])'}, 'arrays': {'beta': GATE, 'gate': ROWS}},
          'divided': {'normalize': 'sum', 'similarity': backward.SIMILARITY['elu_plus_one'], 'delta': {'rate': 'tanh(beta[b][h][t]) / 16'}},
          'documents': {'mask': {'all': ['causal', 'document']}},
+         'quadratic': {'algorithm': 'quadratic'}, 'prefix': {'mask': {'prefix': {'length': 40}}},
+         'divided_rule': {'similarity': 'softmax', 'normalize': 'sum', 'delta': {'rate': '0.9', 'normalize': 'sum'}, 'arrays': {}},
+         'erase_quadratic': {'algorithm': 'quadratic', 'delta': {'rate': 'beta[b][h][t]', 'erase': 'a'}, 'arrays': {'beta': GATE, 'a': ROWS},
+                             'prepare': ['l2norm', {'l2norm': {'rows': ['a']}}]},
          'erase_and_write': {'delta': {'rate': 'beta[b][h][t]', 'erase': 'a', 'write': 'w'}, 'arrays': {'beta': GATE, 'a': ROWS, 'w': ROWS},
                              'prepare': ['l2norm', {'l2norm': {'rows': ['a', 'w']}}]}}
 

@@ -228,7 +228,7 @@ static const char *prefix_sums(struct arena *arena, const struct graph *g, const
             in[given++] = random_tensor(arena, v->name, elements(g->module, v->rank, v->axes, s));
     }
     const char *wrong = prefix_tensors(g, s, in, given, out, made);
-    if (!wrong) wrong = corrected_tensor(g, s, in, given, out, made);
+    if (!wrong) wrong = corrected_tensors(g, s, in, given, out, made);
     return wrong ? wrong : lists_tensors(g, s, in, given, out, made);
 }
 
@@ -247,7 +247,7 @@ static const char *compare(struct arena *arena, const struct either *before, con
         int64_t count = 0, count_after = 0;
         const char *wrong = evaluate(arena, before, s, &wanted, &count);
         if (wrong) return arena_printf(arena, "before the passes, %s: %s", at, wrong);
-        struct tensor sums[PREFIX_ARRAYS + 1 + MAX_LISTS];
+        struct tensor sums[PREFIX_ARRAYS + MAX_SYSTEMS + MAX_LISTS];
         int made = 0;
         wrong = before->graph ? prefix_sums(arena, before->graph, s, sums, &made) : NULL;
         if (wrong) return arena_printf(arena, "prefix sums, %s: %s", at, wrong);

@@ -413,7 +413,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     draw_positions(c, n, state);
     check_place(p->graph->module, s);
     const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
-    if (!wrong) wrong = corrected_tensor(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
+    if (!wrong) wrong = corrected_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (!wrong) wrong = lists_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);

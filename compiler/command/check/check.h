@@ -32,7 +32,7 @@ struct sample { /* the inputs and parameters of a problem, and the expected outp
     int64_t count[MAX_TENSORS];
     int tensors;
     /* prefix sums, corrected values and lists of the best keys, which the kernel computes */
-    struct tensor computed[PREFIX_ARRAYS + 1 + MAX_LISTS];
+    struct tensor computed[PREFIX_ARRAYS + MAX_SYSTEMS + MAX_LISTS];
     int computeds;
     int64_t *query_start; /* [batch]: the positions of the first queries, or NULL for n_k - n_q */
     struct tensor values; /* v if it is stored within another array; otherwise it has no name */

@@ -78,6 +78,17 @@ static void find_direction(struct lowering *x, const struct value *v)
     x->stream_last = expr_of_sequence(x->m, position_in(where->arg[1]));
 }
 
+/* Returns the reason why a weight that depends on a sum over all keys is refused. */
+static const char *two_sweeps(const struct lowering *x, bool scans)
+{
+    return arena_printf(x->m->arena, "a weight that depends on a sum over all keys is not compiled yet%s",
+                        scans ? "; the gradient of 'running' is one in this spec, so leave 'backward' out of 'emit'"
+                        : x->solve >= 0 && x->c->spec->emit & EMIT_JVP
+                            ? "; the tangent of a rate from an array is one with 'delta: {normalize: sum}' if there is "
+                              "no linear form"
+                            : "");
+}
+
 /* Sets the stage of each value. Returns false after an error if one loop over keys is not enough. */
 static bool classify(struct lowering *x)
 {
@@ -131,8 +142,7 @@ static bool classify(struct lowering *x)
             if (again && streams && !x->outer_only && value_has_axis(&g->value[x->output], x->stream))
                 own->stage = AGAIN;
             else if (again) {
-                diagnostics_error(x->c->diagnostics, (struct position){0, 0},
-                                  "a weight that depends on a sum over all keys is not compiled yet");
+                diagnostics_error(x->c->diagnostics, (struct position){0, 0}, "%s", two_sweeps(x, scans));
                 return false;
             }
             /* u is an array that is read along another axis than the stream */

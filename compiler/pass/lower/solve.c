@@ -33,10 +33,6 @@ static int state_of_solution(const struct lowering *x)
 static const char *reason(const struct lowering *x)
 {
     const struct value *solve = &x->g->value[x->solve];
-    /* A program corrects the values of one system, but a tangent has two. */
-    if (x->c->spec->emit & EMIT_JVP && solve->operands <= SOLVE_FEATURES)
-        return arena_printf(x->m->arena, "'emit: [jvp]' with 'delta' needs the linear form: %s",
-                            x->c->program.linear ? x->c->reason : "'algorithm: quadratic' asks for no linear form");
     if (!x->prefix || !x->last || solve->operands <= SOLVE_FEATURES || state_of_solution(x) < 0)
         return "'delta' is compiled only in the linear form";
     if (x->slices >= 0 || x->outer || x->rows >= 0) return "'delta' is not compiled yet for these loops";
