@@ -414,7 +414,9 @@ static struct graph *build_all(struct arena *arena, const struct spec *spec, enu
 static bool make_tangent(struct graph *g, const struct spec *spec, struct diagnostics *d)
 {
     const char *const wrong = graph_differentiate_forward(g);
-    if (wrong) diagnostics_error(d, spec->emit_at, "'emit: [jvp]': the tangent %s is not compiled yet", wrong);
+    if (wrong)
+        diagnostics_error(d, spec->emit_at, "'emit: [jvp]': the tangent %s is not compiled yet%s", wrong,
+                          spec->rate ? "; with softmax, 'delta' needs 'normalize: sum'" : "");
     if (!wrong) build_joined_sums(g);
     return !wrong;
 }
