@@ -152,12 +152,11 @@ def forward_mode(folder):
     close(jax.vmap(lambda p: jax.jvp(lambda p: attend(given[0], p), (p,), (moved[1],))[1], ({w: 0 for w in p},))(
         {w: a[None] for w, a in p.items()})[0], jax.jvp(lambda p: attend(given[0], p), (p,), (moved[1],))[1], 1e-6,
           'vmap over learned arrays')
-    delta = small('deltanet')
-    beta = jnp.full(given[0].shape[:3], 0.5)
-    of_rows = lambda q: delta(q, q, q, beta=beta)
-    tangent, gradient = jax.jvp(of_rows, given[:1], along[:1])[1], jax.grad(lambda q: (of_rows(q) * given[0]).sum())(given[0])
-    close((tangent * given[0]).sum(), (gradient * along[0]).sum(), 1e-3, 'a tangent of delta')
-    deltaformer = small('deltaformer')
+    for delta, more in (small('deltanet'), {'beta': jnp.full(given[0].shape[:3], 0.5)}), (small('deltaformer'), {}):
+        of_rows = lambda q: delta(q, q, q, **more)
+        tangent, gradient = jax.jvp(of_rows, given[:1], along[:1])[1], jax.grad(lambda q: (of_rows(q) * given[0]).sum())(given[0])
+        close((tangent * given[0]).sum(), (gradient * along[0]).sum(), 1e-3, 'a tangent of delta')
+    deltaformer = small('deltaformer', **{'delta.normalize': 'none'})
     try:
         jax.jvp(lambda q: deltaformer(q, q, q), given[:1], along[:1])
     except attnc.SpecError as error:
