@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+"""Runs ONNX's own tests of attention in ONNX Runtime with libattnc_ort, the provider of examples/onnxruntime.
+
+Each test of a node is a case with the name that ONNX gives it, and ONNX's own comparison. The packages of PyPI are in
+build-python/onnxruntime, and so is the cache of kernels, so a second run is fast."""
+import os
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, '../lib'))
+sys.path.remove(HERE)   # so that `import onnx` finds no file of this folder
+
+from suite import ROOT, Suite, check, compiler
+
+PACKAGES = 'onnx==1.23.2', 'onnxruntime==1.32.0', 'ml_dtypes', 'numpy'
+INSTALLED = '''
+from importlib.metadata import version
+for package in %r:
+    name, _, wanted = package.partition('==')
+    assert version(name).startswith(wanted), package
+''' % (PACKAGES,)
+PLACE = os.path.join(ROOT, 'build-python', 'onnxruntime')
+OPERATORS = {'Attention': 93, 'LinearAttention': 14, 'FlexAttention': 11}
+
+
+def enter():
+    """Runs this program in the environment with the packages, which it makes if necessary. Returns why it cannot."""
+    python = os.path.join(PLACE, 'bin', 'python')
+    try:
+        if not os.path.exists(python):
+            subprocess.run([sys.executable, '-m', 'venv', PLACE], check=True, stdout=subprocess.PIPE)
+        if subprocess.run([python, '-c', INSTALLED], stderr=subprocess.PIPE).returncode:
+            subprocess.run([python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', *PACKAGES],
+                           check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        return 'no ONNX Runtime: %s' % ' '.join((getattr(error, 'output', '') or str(error)).split())[-200:]
+    os.environ['XDG_CACHE_HOME'] = os.path.join(PLACE, 'cache')
+    os.execv(python, [python, '-W', 'ignore', os.path.abspath(__file__), *sys.argv[1:]])
+
+
+def add_nodes(suite, provider):
+    """Adds ONNX's tests of nodes as cases."""
+    from onnx.backend.test.case import node
+    from onnx.backend.test.runner import Runner
+
+    def run(folder, test):
+        session = provider.session(test.model)
+        claimed = provider.nodes(session)
+        check(claimed, 'no node is computed by attnc')
+        for inputs, expected in test.data_sets:
+            made = provider.run(session, {x.name: value for x, value in zip(session.get_inputs(), inputs)})
+            Runner.assert_similar_outputs(expected, made, test.rtol, test.atol)
+
+    all_tests = [test for test in node.collect_testcases() if '_expanded' not in test.name]
+    for operator, count in OPERATORS.items():
+        tests = [test for test in all_tests if test.model.graph.node[0].op_type == operator]
+        check(len(tests) == count, 'ONNX has %d tests of %s; expected %d' % (len(tests), operator, count))
+        for test in tests:
+            suite.case(test.name, run, test)
+
+
+def main():
+    suite = Suite(__doc__.split('\n\n')[0])
+    if sys.prefix != PLACE:
+        why = enter()
+        print('skip onnx %s\n0 passed, 0 failed, 1 skipped' % why)
+        return 0
+    import ort_provider
+    os.environ['ATTNC'] = suite.attnc
+    os.environ.setdefault('ATTNC_CC', compiler('clang'))
+    provider = ort_provider.Provider(os.path.join(os.path.dirname(suite.attnc), 'examples', 'onnxruntime', 'libattnc_ort.so'))
+    add_nodes(suite, provider)
+    return suite.run()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
