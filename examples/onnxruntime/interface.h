@@ -175,7 +175,7 @@ struct ort_ep_api {
                                                     const void *options);
 };
 
-/* What the provider returns for a node. */
+/* A compiled node. */
 struct ort_compute {
     uint32_t ort_version_supported;
     OrtStatus *(*CreateState)(struct ort_compute *, const void *context, void **state);

@@ -33,7 +33,7 @@ void text_free(struct text *text);
 
 /* ---- kernels (kernels.c) ---- */
 
-/* What a session asks of this provider. */
+/* The options of a session. */
 struct settings {
     const char *program; /* the program attnc, or NULL: $ATTNC, the folder of this library, or PATH */
     int threads;         /* of a call; 0: as many as OpenMP takes */

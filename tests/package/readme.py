@@ -25,7 +25,7 @@ README, RUNTIME, PYTHON, EXAMPLES, SPECS, MANUAL, CONTRIBUTING = DOCUMENTS = (
     'README.md', 'runtime/README.md', 'runtime/python/README.md', 'examples/README.md', 'specs/README.md',
     'compiler/manual/attnc.md', 'CONTRIBUTING.md')
 # the documents whose links are checked
-LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/llama/README.md',
+LINKED = DOCUMENTS + ('CHANGELOG.md', 'examples/decode/README.md', 'examples/llama/README.md', 'examples/onnxruntime/README.md',
                       'examples/server/README.md', 'examples/train/README.md', 'tests/peers/README.md',
                       'compiler/manual/spec.md')
 FIVE_MINUTES = 'C in five minutes'
