@@ -34,7 +34,7 @@ WINDOWS = """[binaries]
 c = 'x86_64-w64-mingw32-gcc'
 ar = 'x86_64-w64-mingw32-ar'
 strip = 'x86_64-w64-mingw32-strip'
-pkg-config = 'pkg-config'
+pkgconfig = 'pkg-config'
 [properties]
 pkg_config_libdir = '%s'
 [host_machine]
@@ -61,7 +61,7 @@ class Release:
     def __init__(self, given: argparse.Namespace) -> None:
         self.given, self.version, self.machine = given, version(), platform.machine()
         self.work = os.path.join(PLACE, "work")
-        self.out = os.path.join(PLACE, "attnc-" + self.version)
+        self.out = os.path.join(PLACE, "attnc-" + self.version + "-quick" * given.quick)
         os.makedirs(self.work, exist_ok=True)
         os.makedirs(self.out, exist_ok=True)
 
