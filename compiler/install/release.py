@@ -43,8 +43,7 @@ cpu_family = 'x86_64'
 cpu = 'x86_64'
 endian = 'little'
 """
-# Stacks of Windows are aligned to 16 bytes, and gcc does not align them for AVX.
-FOR_WINDOWS = ["-O2", "-std=gnu11", "-D_GNU_SOURCE", "-ffp-contract=off", "-Wa,-muse-unaligned-vector-move"]
+FOR_WINDOWS = ["-O2", "-std=gnu11", "-D_GNU_SOURCE", "-ffp-contract=off"]
 
 
 def version() -> str:
@@ -149,14 +148,13 @@ class Release:
                        f"Cflags: -I{runtime}\n")
         with open(library + "/windows.ini", "w", encoding="utf-8") as file: file.write(WINDOWS % library)
         folder = self.meson("llama-windows", "llama", {}, "--cross-file", library + "/windows.ini", "-Dggml=" + ggml,
-                            "-Dc_args=" + FOR_WINDOWS[-1], "-Dc_link_args=-static -static-libgcc -fopenmp", *self.heads())
+                            "-Dc_link_args=-static -static-libgcc -fopenmp", *self.heads())
         return self.put(glob.glob(folder + "/*ggml-attnc.dll")[0], f"ggml-attnc-{self.version}-windows-x86_64.dll")
 
     def onnxruntime(self) -> str:
-        if not os.path.exists(os.path.join(ROOT, "examples", "onnxruntime", "meson.build")):
-            raise Skip("there is no examples/onnxruntime")
-        folder = self.meson("onnxruntime", "onnxruntime", self.linked_with_old_glibc())
-        return self.put(folder + "/libattnc_ort.so", f"libattnc_ort-{self.version}-linux-{self.machine}.so")
+        made = os.path.join(ROOT, "build", "examples", "onnxruntime", "libattnc_ort.so")
+        if not os.path.exists(made): raise Skip("there is no examples/onnxruntime")
+        return self.put(made, f"libattnc_ort-{self.version}-linux-{self.machine}.so")
 
     def sbom(self) -> str:
         """Writes what the files contain, as CycloneDX JSON. Libraries are in the programs of wheels."""
@@ -240,6 +238,19 @@ class Release:
         check(debian.of("env", environment, "python3", "-c", program).endswith("True"), "ggml does not load it")
         return "ggml loads it in a bare Debian"
 
+    def prove_onnxruntime(self, name: str) -> str:
+        """ONNX Runtime of PyPI registers the library, in a new virtual environment."""
+        place = self.path("venv-onnxruntime")
+        if not os.path.exists(place + "/complete"):
+            must([sys.executable, "-m", "venv", "--clear", place])
+            must([place + "/bin/pip", "install", "--quiet", "onnxruntime>=1.23"], timeout=900)
+            with open(place + "/complete", "w", encoding="utf-8"): pass
+        program = ("import onnxruntime as ort, sys\nort.register_execution_provider_library('attnc', sys.argv[1])\n"
+                   "print(sorted({device.ep_name for device in ort.get_ep_devices()}))")
+        said = must([place + "/bin/python", "-c", program, os.path.join(self.out, name)]).splitlines()[-1]
+        check("attnc" in said.lower(), "ONNX Runtime has not the provider: " + said)
+        return "in a new virtual environment, ONNX Runtime has the providers " + said
+
     def prove_windows(self, name: str) -> str:
         """ggml in Wine loads the library."""
         if not shutil.which("wine"): raise Skip("there is no wine")
@@ -278,7 +289,7 @@ def main() -> None:
         steps.append((f"wheel-{machine}", lambda machine=machine: release.wheel(machine), release.prove_wheel))  # type: ignore[misc]
     steps.append(("llama-linux", release.llama, release.prove_llama))
     if foreign: steps.append(("llama-windows", release.llama_windows, release.prove_windows))
-    steps.append(("onnxruntime", release.onnxruntime, None))
+    steps.append(("onnxruntime", release.onnxruntime, release.prove_onnxruntime))
     chosen = [step for step in steps if any(word in step[0] for word in given.only.split(","))]
     if not chosen: options.error(f"no step contains '{given.only}'; the steps: {' '.join(step[0] for step in steps)}")
     steps = [*chosen, ("sbom", release.sbom, None), ("checksums", release.checksums, None)]
