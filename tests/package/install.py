@@ -524,6 +524,30 @@ def distribution(place):
     place.run(['diff', '-r', 'one', 'two'])
 
 
+@case()
+def release(place):
+    """`./dev release` archives a commit, and lists its files with checksums and in an SBOM."""
+    place.needs('git', 'tar', 'pkg-config')
+    files = sources(place, 'clone')
+    clone, version = place.path('clone'), place.run(['attnc', '--version']).stdout.split()[1]
+    program, name = ['python3', clone + '/compiler/install/release.py', '--only', 'source', '--no-proof'], 'attnc-' + version
+    place.run(['bash', '-ec', '''git init -q
+        git add -f .
+        git -c user.name=me -c user.email=me@localhost -c commit.gpgsign=false commit -q -m all'''], cwd=clone)
+    place.run(program, cwd=clone)
+    made = os.path.join(clone, 'build-release', name)
+    place.run(['sha256sum', '--quiet', '-c', 'SHA256SUMS'], cwd=made)
+    carried = place.run(['tar', '-tzf', name + '.tar.gz'], cwd=made).stdout.split('\n')
+    check(sorted(f[len(name) + 1:] for f in carried if f and not f.endswith('/')) == files, 'not all is in the archive')
+    with open('%s/%s.cdx.json' % (made, name)) as f: listed = json.load(f)
+    check([c['name'] for c in listed['components'] if c['type'] == 'file'] == [name + '.tar.gz'], listed['components'])
+    # A version that the changelog does not name is no release, and leaves no checksums.
+    with open(clone + '/CHANGELOG.md', 'w') as f: f.write('# Changelog\n')
+    said = place.run(program, cwd=clone, status=1).stdout
+    check("CHANGELOG.md has no entry '## [%s]'" % version in said, said)
+    check(not os.path.exists(made + '/SHA256SUMS'), 'there are checksums of a release that failed')
+
+
 # ---------------------------------------------------------------- the examples
 
 @case()
