@@ -177,8 +177,8 @@ struct stmt {
        - SELECT adds the values of keys, or of blocks of `keys_of_block` keys, to the candidates of each lane. A value
        of NaN or -inf is no candidate. The keys come in ascending order.
          - The axes are the keys and the lanes. Operand 0 has the values, with both axes.
-         - assign[0].to are the candidates, [lane, room]: `count` or more, at most 2 * `count` values, and after
-           2 * `count` elements their numbers.
+         - assign[0].to are the candidates, [lane, room]: the first half of a row has values, those of the `count` best
+           keys at least, and the second half their numbers.
          - assign[1].to is [ROWS_OF_CANDIDATES, lane], first -inf: how many candidates there are (-inf: none), the value
            above which there are new ones, and the number and value of a block that is not complete.
        - LIST writes the numbers of the `count` best candidates in ascending order, then -1. Its axes are the lanes and

@@ -551,7 +551,7 @@ struct candidates {
 };
 
 /* Finds the candidates of the current lane. */
-static struct candidates candidates_of(struct machine *e, const struct ref *of, const struct ref *known, int64_t count)
+static struct candidates candidates_of(struct machine *e, const struct ref *of, const struct ref *known)
 {
     struct candidates x = {.value = NULL};
     const int room = ref_axis(of, 1), row = ref_axis(known, 0);
@@ -562,7 +562,7 @@ static struct candidates candidates_of(struct machine *e, const struct ref *of, 
         return x;
     }
     x.value = e->data[of->of] + at;
-    x.number = x.value + 2 * count;
+    x.number = x.value + e->extent[of->of][1] / 2;
     for (int r = 0; r < ROWS_OF_CANDIDATES; r++) x.known[r] = e->data[known->of] + first + r * e->extent[known->of][1];
     return x;
 }
@@ -596,7 +596,7 @@ static void run_select(struct machine *e, const struct stmt *s)
     const struct access values = access_over(e, &s->operand[0], axes_set(2, s->axes));
     for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
         e->index[lane] = n;
-        struct candidates x = candidates_of(e, &s->assign[0].to, &s->assign[1].to, s->count);
+        struct candidates x = candidates_of(e, &s->assign[0].to, &s->assign[1].to);
         for (int64_t j = e->lo[key]; j < e->hi[key] && !e->error; j++) {
             e->index[key] = j;
             const double *const value = element(e, &values, 2, s->axes, true), block = (double)(j / s->keys_of_block);
@@ -615,7 +615,7 @@ static void run_list(struct machine *e, const struct stmt *s)
     if (!first_point(e, 2, s->axes)) return;
     for (int64_t n = e->lo[lane]; n < e->hi[lane] && !e->error; n++) {
         e->index[lane] = n;
-        struct candidates x = candidates_of(e, &s->operand[0], &s->operand[1], s->count);
+        struct candidates x = candidates_of(e, &s->operand[0], &s->operand[1]);
         if (e->error) break;
         end_block(e, &x, s->count);
         const int64_t held = *x.known[CANDIDATES_HELD] < 0 ? 0 : (int64_t)*x.known[CANDIDATES_HELD],

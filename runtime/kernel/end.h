@@ -27,6 +27,9 @@
 #undef PAIRED
 #undef IF_COMPENSATED
 #undef EXP2_MIN
+#undef COMPRESSES
+#undef COMPARE
+#undef COMPRESS
 #undef NOT_LESS
 #undef REMAINDER
 #undef SCALED

@@ -8,7 +8,9 @@ void lower_select(struct lowering *x, int number)
     const struct value *const v = &x->g->value[number];
     struct lowered_value *const own = &x->lowered[number];
     const int64_t count = x->m->axis[v->axes[v->rank - 1]].extent;
-    const int room = module_constant_axis(x->m, "room", 4 * count),
+    /* values and numbers of candidates (CANDIDATES in runtime/kernel/select.h) */
+    const int64_t candidates = (count + (count > 64 ? count : 64) + 15) / 16 * 16;
+    const int room = module_constant_axis(x->m, "room", 2 * candidates),
               row = module_constant_axis(x->m, "known", ROWS_OF_CANDIDATES);
     own->array = lower_new_tile(x, "best", 2, (int[]){x->lane, room});
     own->known = lower_new_tile(x, "best_known", 2, (int[]){row, x->lane});
