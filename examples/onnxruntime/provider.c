@@ -40,6 +40,8 @@ static const struct {
     {"", "Attention", 23, 25, plan_attention},
     {"", "LinearAttention", 27, 27, plan_linear},
     {PREVIEW, "FlexAttention", 1, 1, plan_flex},
+    {"com.microsoft", "MultiHeadAttention", 1, 1, plan_multi_head},
+    {"com.microsoft", "GroupQueryAttention", 1, 1, plan_group_query},
 };
 
 struct provider {

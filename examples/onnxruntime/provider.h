@@ -147,7 +147,7 @@ struct plan {
     _Atomic(struct memory *) *memory; /* of calls of the session that have ended, or NULL */
     /* softmax attention, and contrib operators: sizes and options */
     int64_t heads, kv_heads, head_dim, value_dim, left, right, mode;
-    double scale, cap;
+    double scale, cap, filter; /* filter: what is added to the logits of padding */
     bool causal, rotates, interleaved, sinks;
     /* LinearAttention: corrects: a delta rule */
     int type, state_type;

@@ -17,7 +17,7 @@ class Provider:
     def session(self, model, ours=True, threads=1, **options):
         """Returns a session for a model, with the provider if `ours`."""
         given = onnxruntime.SessionOptions()
-        given.intra_op_num_threads = threads
+        given.intra_op_num_threads = threads if isinstance(threads, int) else 1
         given.log_severity_level = 3
         given.add_session_config_entry('session.record_ep_graph_assignment_info', '1')
         if ours:

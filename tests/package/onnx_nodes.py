@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Runs ONNX's own tests of attention in ONNX Runtime with libattnc_ort, the provider of examples/onnxruntime.
+"""Runs ONNX's own tests of attention in ONNX Runtime with libattnc_ort, the provider of examples/onnxruntime. Compares operators
+of com.microsoft and a transformer with ONNX Runtime's CPU provider (tests/lib/ort_cases.py).
 
 Each test of a node is a case with the name that ONNX gives it, and ONNX's own comparison. The packages of PyPI are in
 build-python/onnxruntime, and so is the cache of kernels, so a second run is fast."""
@@ -67,11 +68,14 @@ def main():
         why = enter()
         print('skip onnx %s\n0 passed, 0 failed, 1 skipped' % why)
         return 0
+    import ort_cases
     import ort_provider
     os.environ['ATTNC'] = suite.attnc
     os.environ.setdefault('ATTNC_CC', compiler('clang'))
-    provider = ort_provider.Provider(os.path.join(os.path.dirname(suite.attnc), 'examples', 'onnxruntime', 'libattnc_ort.so'))
+    provider = ort_provider.Provider(os.environ.get('ATTNC_ORT') or os.path.join(
+        os.path.dirname(suite.attnc), 'examples', 'onnxruntime', 'libattnc_ort.so'))
     add_nodes(suite, provider)
+    ort_cases.add(suite, provider)
     return suite.run()
 
 
