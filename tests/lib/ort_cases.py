@@ -1,12 +1,14 @@
-"""Models for ONNX Runtime with one node each, or with several layers, whose results are compared with those of other providers
-and of NumPy."""
+"""Models for ONNX Runtime with one node each, or with several layers, whose results are compared with those of other
+providers and of NumPy."""
 import concurrent.futures
+import os
+import sys
 import time
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
-from suite import check
+from suite import ROOT, check, execute
 
 MICROSOFT, PREVIEW = 'com.microsoft', 'ai.onnx.preview'
 EPSILON = 2e-5   # the error, relative to the largest element
@@ -97,7 +99,8 @@ def group_query(folder, provider, dtype, option):
         more.update(do_rotary=1, rotary_interleaved=int('interleaved' in option))
         names += ['cos', 'sin']
     if 'packed' in option:
-        x = {'q': np.concatenate([x[name] for name in 'qkv'], -1), **{k: v for k, v in x.items() if k.startswith('past')}}
+        x = {'q': np.concatenate([x[name] for name in 'qkv'], -1),
+             **{name: array for name, array in x.items() if name.startswith('past')}}
         names[1:3] = ['', '']
     if 'window' in option: more['local_window_size'] = 3
     if 'cap' in option: more['softcap'] = 1.5
@@ -105,8 +108,8 @@ def group_query(folder, provider, dtype, option):
     if 'sink' in option:
         constants['sink'] = draw(heads, dtype=dtype, seed=7)
         names += [''] * (11 - len(names)) + ['sink']
-    node = helper.make_node('GroupQueryAttention', names, outputs, domain=MICROSOFT, num_heads=heads, kv_num_heads=groups,
-                            **more)
+    node = helper.make_node('GroupQueryAttention', names, outputs, domain=MICROSOFT, num_heads=heads,
+                            kv_num_heads=groups, **more)
     compare(provider, model([node], x, outputs, constants), x, EPSILON if dtype == np.float32 else HALF)
 
 
@@ -124,16 +127,17 @@ def subgraph(name, nodes, out, constants):
 def positions():
     """Returns nodes that make the positions `i` and `j`, [L, 1] and [1, S], and their constants."""
     node = helper.make_node
-    return [node('Shape', ['x'], ['shape']), node('Gather', ['shape', 'two'], ['L']), node('Gather', ['shape', 'three'], ['S']),
-            node('Range', ['zero', 'L', 'one'], ['rows']), node('Range', ['zero', 'S', 'one'], ['columns']),
+    return [node('Shape', ['x'], ['shape']), node('Gather', ['shape', 'two'], ['L']),
+            node('Gather', ['shape', 'three'], ['S']), node('Range', ['zero', 'L', 'one'], ['rows']),
+            node('Range', ['zero', 'S', 'one'], ['columns']),
             node('Unsqueeze', ['rows', 'last'], ['i']), node('Unsqueeze', ['columns', 'first'], ['j'])], {
         'zero': np.int64(0), 'one': np.int64(1), 'two': np.int64(2), 'three': np.int64(3), 'first': np.array([0]),
         'last': np.array([1])}
 
 
 def flex_model(score, prob, x, constants=None):
-    node = helper.make_node('FlexAttention', ['q', 'k', 'v'], ['out'], domain=PREVIEW,
-                            **{name: graph for name, graph in (('score_mod', score), ('prob_mod', prob)) if graph is not None})
+    graphs = {name: graph for name, graph in (('score_mod', score), ('prob_mod', prob)) if graph is not None}
+    node = helper.make_node('FlexAttention', ['q', 'k', 'v'], ['out'], domain=PREVIEW, **graphs)
     return model([node], x, ['out'], constants, 26)
 
 
@@ -163,16 +167,18 @@ def flex(folder, provider, option):
         logits = lambda s: s + (j - i) * outer['slopes']
     elif option == 'blocks':   # both in one block, or a first key; a table of biases by position
         constants.update(eight=np.int64(8), hidden=np.float32(-np.inf), table=draw(n, n, seed=9))
-        nodes += [node('Div', ['i', 'eight'], ['bi']), node('Div', ['j', 'eight'], ['bj']), node('Equal', ['bi', 'bj'], ['same']),
-                  node('Less', ['j', 'two'], ['begin']), node('Or', ['same', 'begin'], ['seen']),
-                  node('Add', ['x', 'table'], ['z']), node('Tanh', ['z'], ['t']), node('Where', ['seen', 't', 'hidden'], ['y'])]
+        nodes += [node('Div', ['i', 'eight'], ['bi']), node('Div', ['j', 'eight'], ['bj']),
+                  node('Equal', ['bi', 'bj'], ['same']), node('Less', ['j', 'two'], ['begin']),
+                  node('Or', ['same', 'begin'], ['seen']),
+                  node('Add', ['x', 'table'], ['z']), node('Tanh', ['z'], ['t']),
+                  node('Where', ['seen', 't', 'hidden'], ['y'])]
         logits = lambda s: np.where((i // 8 == j // 8) | (j < 2), np.tanh(s + constants['table']), -np.inf)
     elif option == 'prob':   # a factor by position, and 0 for some pairs
         nodes, constants = [], {}
         more, also = positions()
         also.update(three_even=np.int64(3), nothing=np.float32(0), table=draw(1, 3, 1, n, seed=8))
-        more += [node('Mod', ['j', 'three_even'], ['m']), node('Equal', ['m', 'zero'], ['kept']), node('Mul', ['x', 'table'], ['z']),
-                 node('Where', ['kept', 'z', 'nothing'], ['y'])]
+        more += [node('Mod', ['j', 'three_even'], ['m']), node('Equal', ['m', 'zero'], ['kept']),
+                 node('Mul', ['x', 'table'], ['z']), node('Where', ['kept', 'z', 'nothing'], ['y'])]
         prob = subgraph('prob', more, 'y', also)
         factor = np.where(j % 3 == 0, also['table'], 0)
         logits = lambda s: s
@@ -200,8 +206,10 @@ def flex_refused(folder, provider):
 # ---- sessions, errors, and a model with layers
 
 def attention_model(size, n='n'):
-    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, n + name, size]) for name in ('q', 'k', 'v', 'out')]
-    graph = helper.make_graph([helper.make_node('Attention', ['q', 'k', 'v'], ['out'])], 'attention', info[:3], info[3:])
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, n + name, size])
+            for name in ('q', 'k', 'v', 'out')]
+    node = helper.make_node('Attention', ['q', 'k', 'v'], ['out'], name='named')
+    graph = helper.make_graph([node], 'attention', info[:3], info[3:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid('', 24)], ir_version=11).SerializeToString()
 
 
@@ -214,7 +222,8 @@ def errors(folder, provider):
         check(False, 'keys and values of different lengths are taken')
     except Exception as error:
         check('[1, 2, 6, 64] and [1, 2, 7, 64]' in str(error), 'it says: %s' % error)
-    check(not provider.nodes(provider.session(attention_model(11), program='/no/such/program')), 'a kernel from nowhere')
+    session = provider.session(attention_model(11), program='/no/such/program')
+    check(not provider.nodes(session), 'a kernel from nowhere')
     try:
         provider.session(attention_model(64), threads='many')
         check(False, 'a wrong option is taken')
@@ -256,7 +265,8 @@ def transformer(layers, hidden, heads, groups, words, n):
         y = node('Attention', [q, k, v], 'att' + layer, is_causal=1, q_num_heads=heads, kv_num_heads=groups)
         x = node('Add', [x, node('MatMul', [y, weight('o' + layer, hidden, hidden)], 'ox' + layer)], 'mid' + layer)
         y = node('MatMul', [normal(x, 'second' + layer), weight('up' + layer, hidden, 2 * hidden)], 'upx' + layer)
-        y = node('MatMul', [node('Gelu', [y], 'gelu' + layer), weight('down' + layer, 2 * hidden, hidden)], 'downx' + layer)
+        y = node('Gelu', [y], 'gelu' + layer)
+        y = node('MatMul', [y, weight('down' + layer, 2 * hidden, hidden)], 'downx' + layer)
         x = node('Add', [x, y], 'x' + str(int(layer) + 1))
     node('MatMul', [normal(x, 'final'), weight('head', hidden, words)], 'logits')
     graph = helper.make_graph(
@@ -281,6 +291,32 @@ def layers(folder, provider, count=12, hidden=256, heads=4, groups=2, n=512, rep
     return 'error %.1e; %.1f ms with attnc, %.1f without' % (error, *(1e3 * seconds for seconds in times))
 
 
+REGISTERED = '''
+import sys
+import attnc.onnxruntime
+import numpy as np
+import onnxruntime
+options = onnxruntime.SessionOptions()
+options.intra_op_num_threads = 1
+assert attnc.onnxruntime.register(options) is options
+assert options.get_session_config_entry("session.intra_op.allow_spinning") == "0"
+again = attnc.onnxruntime.register(threads=1)
+for given in options, again:
+    session = onnxruntime.InferenceSession(sys.argv[1], given)
+    assert attnc.onnxruntime.nodes(session) == ["named"], attnc.onnxruntime.nodes(session)
+    session.run(None, {name: np.ones((1, 2, 5, 64), np.float32) for name in "qkv"})
+'''
+
+
+def registered(folder, provider, attnc):
+    """The package of the tree registers the provider, twice, and names its nodes."""
+    path = os.path.join(folder, 'model.onnx')
+    with open(path, 'wb') as f: f.write(attention_model(64))
+    done = execute([sys.executable, '-c', REGISTERED, path], env=dict(
+        os.environ, ATTNC=attnc, PYTHONPATH=os.path.join(ROOT, 'runtime', 'python')))
+    check(done.returncode == 0, done.stderr)
+
+
 def timed(call):
     began = time.perf_counter()
     call()
@@ -288,8 +324,8 @@ def timed(call):
 
 
 MULTI_HEAD = 'plain', 'bias', 'lengths', 'padding', 'added', 'past', 'causal'
-GROUP_QUERY = ('prompt', 'decode', 'decode_ragged', 'chunk', 'prompt_rotary', 'decode_rotary_interleaved', 'prompt_packed_rotary',
-               'prompt_window', 'decode_window', 'prompt_cap', 'decode_smooth', 'prompt_sink')
+GROUP_QUERY = ('prompt', 'decode', 'decode_ragged', 'chunk', 'prompt_rotary', 'decode_rotary_interleaved',
+               'prompt_packed_rotary', 'prompt_window', 'decode_window', 'prompt_cap', 'decode_smooth', 'prompt_sink')
 
 
 def add(suite, provider):
@@ -305,3 +341,4 @@ def add(suite, provider):
     suite.case('errors', errors, provider)
     suite.case('parallel', parallel, provider)
     suite.case('transformer', layers, provider)
+    suite.case('registered', registered, provider, suite.attnc)

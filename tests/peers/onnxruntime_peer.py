@@ -1,5 +1,5 @@
-"""Measures ONNX Runtime on the CPU. Its models have one attention operator, or the operators that exporters emit. Some rows
-call attnc through ONNX Runtime, too, by the provider of examples/onnxruntime."""
+"""Measures ONNX Runtime on the CPU. Its models have one attention operator, or the operators that exporters emit.
+Some rows call attnc through ONNX Runtime, too, by the provider of examples/onnxruntime."""
 import os
 
 import numpy as np
@@ -151,7 +151,8 @@ def recurrent_rows(options, heads=4, dim=128):
     """The gated delta rule by ONNX Runtime's fused operator: the kernel, and the same operator by attnc."""
     for n in (*options.lengths(4096), 1):
         q, k, v = (normal(seed, 1, n, heads * dim) for seed in (1, 2, 3))
-        k = (k.reshape(1, n, heads, dim) / np.linalg.norm(k.reshape(1, n, heads, dim), axis=-1, keepdims=True)).reshape(k.shape)
+        by_head = k.reshape(1, n, heads, dim)
+        k = (by_head / np.linalg.norm(by_head, axis=-1, keepdims=True)).reshape(k.shape)
         arrays = {'q': q, 'k': k, 'v': v, 'gate': -np.abs(normal(4, 1, n, heads)) / 8,
                   'beta': (1 / (1 + np.exp(-normal(5, 1, n, heads)))).astype(np.float32)}
         state = normal(6, 1, heads, dim, dim) if n == 1 else np.zeros((1, heads, dim, dim), np.float32)

@@ -117,7 +117,7 @@ def numpy_is_all_it_needs(python, settings):
         raise RuntimeError('there are ' + ' '.join(sorted(names)))
     place = os.path.join(glob.glob(os.path.join(BUILD, 'numpy', 'lib', 'python*', 'site-packages'))[0], 'attnc')
     for file in ('py.typed', '_bin/attnc', 'attnrt.h', 'specs/softmax.yaml', 'xla.c', 'attnrt_ranks.h', 'attnrt/problem.h', 'attnrt/kernel/vector.h',
-                 '_bin/attnc_team.so', '_bin/attnc_ranks.so', '_bin/attnc_tensors.so'):
+                 '_bin/attnc_team.so', '_bin/attnc_ranks.so', '_bin/attnc_tensors.so', '_bin/libattnc_ort.so'):
         if not os.path.isfile(os.path.join(place, file)):
             raise RuntimeError('the wheel has no ' + file)
     with open(glob.glob(place + '-*.dist-info/METADATA')[0]) as f, open(README) as description:

@@ -25,8 +25,8 @@ def devices() -> list[Any]:
         if not found:
             path = library_path("libattnc_ort.so", "examples/onnxruntime")
             if path is None:
-                raise CompilerError("this package has no libattnc_ort.so; reinstall attnc, or set $ATTNC to a program in a "
-                                    "build folder")
+                raise CompilerError("this package has no libattnc_ort.so; reinstall attnc, or set $ATTNC to a program in "
+                                    "a build folder")
             variables = [f"{name}={environment()[name]}".encode() for name in ("ATTNC_CC", "ATTNC_LIBCLANG")
                          if name in environment()]
             ctypes.CDLL(path).attnc_ort_uses(program().encode(), *(variables + [None, None])[:2])
@@ -42,10 +42,10 @@ def _found() -> list[Any]:
 def register(options: Any = None, *, threads: int | None = None) -> Any:
     """Registers the provider, and adds it to the options of a session. Returns the options.
 
-    options: onnxruntime.SessionOptions; None makes new ones. Nodes that attnc does not compute are computed by providers
-        that are added later, and by ONNX Runtime's own
-    threads: of a call of a kernel. The default is the session's `intra_op_num_threads`, and as many as OpenMP takes if that
-        is 0
+    options: onnxruntime.SessionOptions; None makes new ones. Nodes that attnc does not compute are computed by
+        providers that are added later, and by ONNX Runtime's own
+    threads: of a call of a kernel. The default is the session's `intra_op_num_threads`, and as many as OpenMP takes if
+        that is 0
 
     ONNX Runtime's threads then do not spin after a node, because a kernel needs their cores, unless the options say
     otherwise."""
