@@ -47,7 +47,7 @@ class Bare:
         must(['debootstrap', *options, *['--foreign'] * self.foreign, 'bookworm', root, *sources[:1]], timeout=1800)
         # The scripts of the packages are not run, because Python and the libraries work without them.
         for package in sorted(glob.glob(root + '/var/cache/apt/archives/*.deb')) if self.foreign else ():
-            must(['dpkg-deb', '-x', package, root])
+            must(['sh', '-ec', 'dpkg-deb --fsys-tarfile "$1" | tar -x --keep-directory-symlink -C "$2"', 'sh', package, root])
         with open(os.path.join(root, 'complete'), 'w'):
             pass
 
