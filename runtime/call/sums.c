@@ -1,6 +1,9 @@
 /* Prefix sums: sums of terms up to the position of a query or key, such as the logarithms of a decay. */
 #include "call.h"
 
+/* Neighbouring sums that are added row by row, because a line of memory has several. */
+enum { SUMS_ABREAST = 32 };
+
 /* Adds x to high + low. `low` is the rounding error of `high`. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {

@@ -1,21 +1,21 @@
 /* Loops over prefix sums of type REAL. sums.c includes this file for float and for double; R(name) is a function's
    name. Each sum has a low part, which has its rounding error. */
 
-/* Replaces the first n terms of a row by prefix sums, for `row` sums side by side. */
-INLINE void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, int64_t x)
+/* Replaces the first n terms of `width` sums by prefix sums. Rows of terms are `row` numbers apart. */
+APART void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, const int64_t width)
 {
-    double high = 0, low = 0;
-    for (int64_t t = 0, at = x; t < n; t++, at += row) {
-        if (sizeof(REAL) == 8) {
-            add_to_sum(&high, &low, (double)sum[at]);
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)low;
-        } else { /* `high` has more digits than the two numbers that are stored */
-            high += (double)sum[at];
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)(high - (double)sum[at]);
-        }
-    }
+    double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+    for (int64_t t = 0; t < n; t++, sum += row, sum_low += row)
+        for (int64_t x = 0; x < width; x++)
+            if (sizeof(REAL) == 8) {
+                add_to_sum(&high[x], &low[x], (double)sum[x]);
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)low[x];
+            } else { /* `high` has more digits than the two numbers that are stored */
+                high[x] += (double)sum[x];
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)(high[x] - (double)sum[x]);
+            }
 }
 
 /* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
@@ -31,8 +31,8 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
                                                                                                task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
-    if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
-    for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
+    for (int64_t x = 0; x < row; x += SUMS_ABREAST)
+        R(add_rows)(sum + x, sum_low + x, n_k, row, min(row - x, SUMS_ABREAST));
     if (queries_at_keys(kernel, &call->p)) return;
     REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
                 *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
@@ -114,6 +114,16 @@ static void R(add_sums)(const struct kernel *kernel, const struct sum_rows *to, 
     }
 }
 
+/* Adds `width` gradients of a row to their sums. */
+APART void R(add_row)(double *high, double *low, const REAL *from, int64_t width)
+{
+    for (int64_t x = 0; x < width; x++)
+        if (sizeof(REAL) == 8)
+            add_to_sum(&high[x], &low[x], (double)from[x]);
+        else /* `high` has more digits than the gradients */
+            high[x] += (double)from[x];
+}
+
 /* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
    the gradients from its position to the last. */
 static void R(add_gradients)(const struct call *call, int64_t task, unsigned char *work)
@@ -124,13 +134,17 @@ static void R(add_gradients)(const struct call *call, int64_t task, unsigned cha
     const REAL *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n_q * row;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = kernel->outer && call->p.earlier_sums ? call->p.term_gradients[task * row + x] : 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
+        for (int64_t x = 0; x < width && kernel->outer && call->p.earlier_sums; x++)
+            high[x] = call->p.term_gradients[task * row + begun + x];
         int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
         for (int64_t t = n_k - 1; t >= 0; t--) {
-            for (; i >= 0 && first + i >= t; i--) add_to_sum(&high, &low, (double)of_query[i * row + x]);
-            add_to_sum(&high, &low, (double)sum[t * row + x]);
-            sum[t * row + x] = (REAL)(high + low);
+            REAL *const to = sum + t * row + begun;
+            for (; i >= 0 && first + i >= t; i--) R(add_row)(high, low, of_query + i * row + begun, width);
+            R(add_row)(high, low, to, width);
+            for (int64_t x = 0; x < width; x++) to[x] = (REAL)(high[x] + low[x]);
         }
     }
 }
@@ -144,13 +158,14 @@ static void R(total_gradients)(const struct call *call, int64_t task, unsigned c
                                task * attn_call_rows_of_sums(kernel, &call->p) * row,
                       *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n * row;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
         for (int64_t t = n - 1; t >= 0; t--) {
-            add_to_sum(&high, &low, (double)of_query[t * row + x]);
-            add_to_sum(&high, &low, (double)of_key[t * row + x]);
+            R(add_row)(high, low, of_query + t * row + begun, width);
+            R(add_row)(high, low, of_key + t * row + begun, width);
         }
-        call->p.term_gradients[task * row + x] = high + low;
+        for (int64_t x = 0; x < width; x++) call->p.term_gradients[task * row + begun + x] = high[x] + low[x];
     }
 }
 
