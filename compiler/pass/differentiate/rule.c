@@ -262,6 +262,57 @@ static struct ref with_axes(struct reversal *x, struct ref r, uint32_t bits)
     return graph_ref(x->g, reversal_append(x, copy), NULL);
 }
 
+/* Whether a value over these axes has elements for each pair, such as a decay of each element. */
+static bool has_elements_of_pairs(const struct reversal *x, uint32_t axes)
+{
+    const uint32_t sequences = axes & axes_of_sequences(x->m);
+    return (sequences & (sequences - 1)) && (axes & axes_with_size(x->m, SIZE_CONSTANT));
+}
+
+enum { MAX_FACTORS = 16 };
+
+/* Writes e as a product of at most `max` factors, also those of the maps with elements of pairs that it reads. Returns
+   their number, or -1. */
+static int factors_of(struct reversal *x, struct value *map, const struct expr *e, const struct expr **factor, int max)
+{
+    const struct expr *part[2] = {NULL, NULL}, *with[MAX_OPERANDS];
+    if (e->op == EXPR_MUL || e->op == EXPR_NEG) {
+        part[0] = e->op == EXPR_NEG ? expr_real(x->m, -1) : e->arg[0];
+        part[1] = e->arg[e->op == EXPR_MUL];
+    } else if (e->op == EXPR_OPERAND) {
+        const struct ref *const r = &map->operand[e->integer], own = graph_ref(x->g, r->of, NULL);
+        const struct value *const v = &x->g->value[r->of];
+        if (v->op == GRAPH_MAP && v->online < 0 && has_elements_of_pairs(x, value_axes(v)) && ref_equal(r, &own) &&
+            map->operands + v->operands < MAX_OPERANDS) {
+            for (int k = 0; k < v->operands; k++) with[k] = reversal_operand(x, map, v->operand[k]);
+            return factors_of(x, map, expr_bind(x->m, v->expr, with), factor, max);
+        }
+    }
+    if (part[0]) {
+        const int first = factors_of(x, map, part[0], factor, max),
+                  second = first < 0 ? -1 : factors_of(x, map, part[1], factor + first, max - first);
+        return second < 0 ? -1 : first + second;
+    }
+    *factor = e;
+    return max > 0 ? 1 : -1;
+}
+
+/* Returns e without the factors that a sum over the axes `over` need not have, and sets *outside to their product. So
+   the gradient with respect to a row, and that with respect to the logarithm of its decay, have the same sum. */
+static const struct expr *take_out(struct reversal *x, struct value *map, const struct expr *e, uint32_t over,
+                                   const struct expr **outside)
+{
+    const struct expr *factor[MAX_FACTORS], *inside = NULL;
+    const int factors = over & axes_of_sequences(x->m) ? factors_of(x, map, e, factor, MAX_FACTORS) : -1;
+    if (factors < 0 || map->operands == MAX_OPERANDS) return e;
+    for (int k = 0; k < factors; k++) {
+        const bool sums = reversal_axes_within(x, map, factor[k]) & over;
+        const struct expr **const product = sums ? &inside : outside;
+        *product = *product ? expr_mul(x->m, *product, factor[k]) : factor[k];
+    }
+    return inside ? inside : expr_real(x->m, 1);
+}
+
 /* Adds a term to the gradient of the value that `from` reads: the sum of e over the axes that `from` lacks. If `by`
    is not -1, value `by` divides the term. */
 static void deliver(struct reversal *x, struct value *map, const struct expr *e, uint32_t axes, const struct ref *from,
@@ -289,6 +340,8 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
         by = -1;
     }
     uint32_t used = reversal_axes_within(x, map, e) | (where ? expr_axes(where) : 0);
+    const struct expr *outside = NULL;
+    if (by < 0 && has_elements_of_pairs(x, used)) e = take_out(x, map, e, used & ~how.kept, &outside);
     const struct expr *repeats = sizes(x, axes & ~used & ~how.kept);
     struct gradient_term t = {reversal_map(x, map, times(x, e, repeats)), by, where};
     if (used & ~how.kept) {
@@ -297,6 +350,13 @@ static void deliver(struct reversal *x, struct value *map, const struct expr *e,
         const struct ref term = with_axes(x, graph_ref(x->g, t.value, NULL), inside ? expr_axes(where) & ~how.kept : 0);
         t.value = graph_reduce(x->g, FOLD_SUM, 0, sum.rank, sum.axes, term, inside ? where : NULL);
         t.where = inside ? NULL : where;
+    }
+    if (outside) {
+        struct value product = map_over(x, t.value, reversal_axes(x, t.value) | reversal_axes_within(x, map, outside));
+        product.operands = map->operands;
+        memcpy(product.operand, map->operand, sizeof product.operand);
+        const struct expr *const sum = reversal_value(x, &product, t.value);
+        t.value = reversal_map(x, &product, times(x, sum, outside));
     }
     give_back(x, r, &how, t);
 }
