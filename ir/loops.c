@@ -189,6 +189,12 @@ bool stmt_may_decay(const struct stmt *s)
     return s->where && stmt_sums_pairs(s);
 }
 
+bool stmt_sums_elements(const struct module *m, const struct stmt *s)
+{
+    return stmt_may_decay(s) && ref_axis(&s->assign[0].to, 1) == s->axes[2] && axis_is_sequence(&m->axis[s->axes[1]]) &&
+           !axis_is_sequence(&m->axis[s->axes[2]]);
+}
+
 bool stmt_may_fade(const struct loops *l, const struct stmt *s)
 {
     const struct axis *const axis = l->module->axis;

@@ -100,6 +100,8 @@ enum { MAX_LOGS = 2 };
 
 /* A sum over t of products whose terms decay differently (pass/decayed.c):
    to[key][query] += times * sum of x[t][query] * y[t][key] * exp2(scale * (a[t][query] - b[t][key]))
+   Or a sum over keys or queries: to[query][t] += times * sum of x[query][key] * y[key][t] * exp2(…), or to[key][t] +=
+   times * sum of x[query][key] * y[query][t] * exp2(…)
    - a, b: logarithms of decays. Each is the sum of `logs` numbers.
    - last: the last key of a query, an expression of the query's INDEX. Later keys need no sum. */
 struct decaying {
@@ -284,6 +286,8 @@ bool array_has_slots(const struct loops *l, const struct array *a);
 /* Whether a MAP adds to a tile of pairs, over its middle or last axis. It can have `decays` if it has a region. */
 bool stmt_sums_pairs(const struct stmt *s);
 bool stmt_may_decay(const struct stmt *s);
+/* Whether such a MAP adds rows of elements over the middle axis, a sequence. */
+bool stmt_sums_elements(const struct module *m, const struct stmt *s);
 /* Whether a DOT can have `fades`: it multiplies rows of queries and keys as numbers. */
 bool stmt_may_fade(const struct loops *l, const struct stmt *s);
 /* loops_paired returns true if an array is `paired`. loops_on_matrix_units returns true if an array has `matrix`. */

@@ -223,7 +223,7 @@ static struct operations of_map(struct walk *w, const struct stmt *s, double poi
     static const struct operations of_row = {.scalars = 4, .functions = 1};
     struct operations sum = {0};
     if (sums_decayed(s)) {
-        const bool last = ref_axis(&s->assign[0].to, 1) == s->axes[1];
+        const bool last = ref_axis(&s->assign[0].to, 1) == s->axes[1] || stmt_sums_elements(w->l->module, s);
         const int over = s->axes[last ? 2 : 1], column = s->axes[last ? 1 : 2];
         const double rows = (count_of(w, s->axes[0]) + count_of(w, column)) / 2 * count_of(w, over);
         return (struct operations){.products = 2 * points * share_of(w, s->where),

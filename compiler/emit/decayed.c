@@ -36,9 +36,74 @@ static bool at_keys(const struct emitter *x, const struct decaying *d, int k, in
     return known_difference(x->m, row, d->last, after);
 }
 
+/* Lets the functions of runtime/kernel/decayed_rows.h have room for the keys of r's array. */
+static void need_keys(struct emitter *x, const struct ref *r, int key)
+{
+    const struct array *const a = &x->l->array[r->of];
+    for (int k = 0; k < a->rank; k++)
+        if (ref_axis(r, k) == key && a->extent[k] > x->decayed_keys)
+            x->decayed_keys = (a->extent[k] + DECAYED_BLOCK - 1) / DECAYED_BLOCK * DECAYED_BLOCK;
+}
+
+/* Prints a sum of rows over keys or queries. */
+static bool emit_decayed_sum(struct emitter *x, const struct stmt *s)
+{
+    const struct decaying *const d = s->decays;
+    const struct ref *const to = &s->assign[0].to;
+    struct module *const m = x->m;
+    const int over = s->axes[2];
+    const bool keys = expr_axes(d->last) >> s->axes[0] & 1; /* it sums over keys */
+    const int query = s->axes[!keys], key = s->axes[keys];
+    const struct array *const pairs = &x->l->array[d->x.of];
+    bool fits = !emit_apart(x, key) && !emit_apart(x, query) && m->axis[over].extent % x->lanes == 0 &&
+                along(x, to, s->axes[0], over) && pairs->kind == ARRAY_TILE && pairs->offset >= 0 && d->x.rank == 2 &&
+                pairs->dtype == dtype_of_sums(m->dtype) && !pairs->paired && !pairs->matrix &&
+                has_rows(x, &d->y, over, s->axes[1], s->axes[0]);
+    for (int k = 0; k < d->logs; k++)
+        fits = fits && has_rows(x, &d->a[k], over, query, key) && has_rows(x, &d->b[k], over, key, query);
+    if (!fits) return false;
+
+    struct arena *const arena = m->arena;
+    const bool low = d->logs > 1, narrow = m->dtype != DTYPE_F64;
+    const char *const size = "int64_t ", *const numbers = arena_printf(arena, "const %s *", x->real),
+                      *const real = arena_printf(arena, "const %s ", x->real);
+    const struct expr *const first = expr_sub(m, expr_replace(m, d->last, expr_index(m, query), expr_lo(m, query)),
+                                              expr_lo(m, key));
+    const struct product_argument argument[] = {
+        {"lanes", size, emit_range(x, query)},
+        {"rows", size, emit_range(x, key)},
+        {"steps", size, emit_range(x, over)},
+        {"first", size, emit_integer(x, first)},
+        {"times", real, emit_number(x, d->times, narrow)},
+        {"scale", real, emit_number(x, d->scale, narrow)},
+        {"p", numbers, emit_corner(x, s, &d->x)},
+        {"p_query", size, emit_step(x, &d->x, query)},
+        {"p_key", size, emit_step(x, &d->x, key)},
+        {"y", numbers, emit_corner(x, s, &d->y)},
+        {"y_row", size, emit_step(x, &d->y, s->axes[1])},
+        {"a", numbers, emit_corner(x, s, &d->a[0])},
+        {"a_row", size, emit_step(x, &d->a[0], query)},
+        {"a_low", numbers, low ? emit_corner(x, s, &d->a[1]) : "NULL"},
+        {"a_low_row", size, low ? emit_step(x, &d->a[1], query) : "0"},
+        {"b", numbers, emit_corner(x, s, &d->b[0])},
+        {"b_row", size, emit_step(x, &d->b[0], key)},
+        {"b_low", numbers, low ? emit_corner(x, s, &d->b[1]) : "NULL"},
+        {"b_low_row", size, low ? emit_step(x, &d->b[1], key) : "0"},
+        {"to", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"to_row", size, emit_step(x, to, s->axes[0])},
+    };
+    need_keys(x, &d->x, key);
+    emit_line(x, "/* %s[%s][%s] += sum over %s of %s * %s * a decay */", emit_array(x, to), m->axis[s->axes[0]].name,
+              m->axis[over].name, m->axis[s->axes[1]].name, emit_array(x, &d->x), emit_array(x, &d->y));
+    emit_product_call(x, keys ? "decayed_keys" : "decayed_queries", argument,
+                      (int)(sizeof argument / sizeof *argument));
+    return true;
+}
+
 bool emit_decayed(struct emitter *x, const struct stmt *s)
 {
     const struct decaying *const d = s->decays;
+    if (stmt_sums_elements(x->m, s)) return emit_decayed_sum(x, s);
     const struct ref *const to = &s->assign[0].to;
     struct module *const m = x->m;
     const bool rows = ref_axis(to, 1) == s->axes[1];
@@ -102,10 +167,7 @@ bool emit_decayed(struct emitter *x, const struct stmt *s)
         {rows ? "w_query" : "w_row", size, emit_step(x, to, rows ? query : key)},
         {"w_key", size, rows ? emit_step(x, to, key) : NULL},
     };
-    const struct array *const w = &x->l->array[to->of];
-    for (int k = 0; k < w->rank && rows; k++)
-        if (ref_axis(to, k) == key && w->extent[k] > x->decayed_keys)
-            x->decayed_keys = (w->extent[k] + DECAYED_BLOCK - 1) / DECAYED_BLOCK * DECAYED_BLOCK;
+    if (rows) need_keys(x, to, key);
     emit_line(x, "/* %s[%s][%s] += sum over %s of %s * %s * a decay, for %s up to the query's last key */",
               emit_array(x, to), m->axis[s->axes[0]].name, m->axis[last].name, m->axis[over].name, emit_array(x, &d->y),
               emit_array(x, &d->x), m->axis[key].name);

@@ -510,6 +510,13 @@ static bool emit_each_row(struct emitter *x, const struct stmt *s)
 void emit_map(struct emitter *x, const struct stmt *s)
 {
     if ((s->decays && emit_decayed(x, s)) || emit_each_row(x, s)) return;
+    if (stmt_sums_elements(x->m, s)) { /* pairs outside the region are not added */
+        struct stmt selects = *s;
+        selects.where = NULL;
+        selects.assign[0].expr = expr_select(x->m, s->where, s->assign[0].expr, expr_real(x->m, 0));
+        emit_map(x, &selects);
+        return;
+    }
     struct map map = {.n = nest_of(x, s, s->rank ? s->axes[s->rank - 1] : -1),
                       .innermost = s->rank > 1 ? LEVEL_ROW : LEVEL_LANE,
                       .outer = -1};

@@ -252,3 +252,128 @@ TARGET INLINE void T(decayed_rows)(int64_t lanes, int64_t rows, const int64_t st
             w[l * w_query + j * w_key] += times * T(lane_sum)(sum);
         }
 }
+
+/* The rows whose sums are in registers at a time. */
+#define DECAY_ROWS 8
+
+/* One vector of elements of a chunk: query l is at key first + l, and `step` has the decay from the key before to each
+   key. */
+struct T(decayed_column) {
+    int64_t rows, first;
+    T(vec) step[DECAYED_KEYS + 1];
+};
+
+/* Returns the decay from the last key of query l, or of the last row, to the query. */
+TARGET INLINE T(vec) T(decay_after)(const REAL scale, const struct T(decay_logs) *a, const struct T(decay_logs) *b,
+    const struct T(decayed_column) *c, int64_t l, int64_t t)
+{
+    return T(decay_between)(scale, T(load_decay_log)(a, l, t),
+        T(load_decay_log)(b, T(nearest)(c->first + l, c->rows), t));
+}
+
+TARGET INLINE void T(decay_steps)(struct T(decayed_column) *c, const REAL scale, const struct T(decay_logs) *b,
+    int64_t t)
+{
+    struct T(decay_log) before = T(load_decay_log)(b, 0, t);
+    c->step[0] = c->step[c->rows] = T(splat)(1);
+    for (int64_t j = 1; j < c->rows; j++) {
+        const struct T(decay_log) log = T(load_decay_log)(b, j, t);
+        c->step[j] = T(decay_between)(scale, log, before);
+        before = log;
+    }
+}
+
+/* Computes to[l][t] += times * (sum over keys j <= first + l of p[l][j] * y[j][t] * exp2(scale * (a[l][t] - b[j][t]))).
+   Key j of query l has p[l * p_query + j * p_key]. `steps` is a multiple of LANES. From key to key, a sum is multiplied
+   by the decay, so no factor is above 1. */
+TARGET INLINE void T(decayed_keys)(int64_t lanes, int64_t rows, const int64_t steps, int64_t first, const REAL times,
+    const REAL scale, const REAL *p, const int64_t p_query, const int64_t p_key, const REAL *y, int64_t y_row,
+    const REAL *a, int64_t a_row, const REAL *a_low, int64_t a_low_row, const REAL *b, int64_t b_row,
+    const REAL *b_low, int64_t b_low_row, REAL *to, const int64_t to_row)
+{
+    const struct T(decay_logs) of_queries = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const int same = a_row == b_row && first >= 0 && first + lanes <= rows && a == b + first * b_row;
+    struct T(decayed_column) c = {.rows = rows, .first = first};
+    for (int64_t t = 0; t < steps && rows > 0; t += LANES) {
+        T(decay_steps)(&c, scale, &of_keys, t);
+        for (int64_t l = 0; l < lanes; l += DECAY_ROWS) {
+            T(vec) sum[DECAY_ROWS];
+            const REAL *of[DECAY_ROWS];
+            const int64_t common = first + l; /* the last key that all these queries see */
+            UNROLL for (int r = 0; r < DECAY_ROWS; r++) {
+                sum[r] = (T(vec)){0};
+                of[r] = p + T(nearest)(l + r, lanes) * p_query;
+            }
+            for (int64_t j = 0; j <= common && j < rows; j++) {
+                const T(vec) row = T(load)(y + j * y_row + t), step = c.step[j];
+                UNROLL for (int r = 0; r < DECAY_ROWS; r++) sum[r] = sum[r] * step + row * of[r][j * p_key];
+            }
+            UNROLL for (int k = 1; k < DECAY_ROWS; k++) {
+                const int64_t j = common + k;
+                if (j < 0 || j >= rows) continue;
+                const T(vec) row = T(load)(y + j * y_row + t), step = c.step[j];
+                UNROLL for (int r = k; r < DECAY_ROWS; r++) sum[r] = sum[r] * step + row * of[r][j * p_key];
+            }
+            UNROLL for (int r = 0; r < DECAY_ROWS; r++) {
+                REAL *const at = to + (l + r) * to_row + t;
+                if (l + r >= lanes || common + r < 0) continue;
+                if (!same) sum[r] *= T(decay_after)(scale, &of_queries, &of_keys, &c, l + r, t);
+                T(store)(at, T(load)(at) + sum[r] * times);
+            }
+        }
+    }
+}
+
+/* Computes to[j][t] += times * (sum over queries l with j <= first + l of p[l][j] * y[l][t] * exp2(scale * (a[l][t] -
+   b[j][t]))). */
+TARGET INLINE void T(decayed_queries)(int64_t lanes, int64_t rows, const int64_t steps, int64_t first,
+    const REAL times, const REAL scale, const REAL *p, const int64_t p_query, const int64_t p_key, const REAL *y,
+    int64_t y_row, const REAL *a, int64_t a_row, const REAL *a_low, int64_t a_low_row, const REAL *b, int64_t b_row,
+    const REAL *b_low, int64_t b_low_row, REAL *to, const int64_t to_row)
+{
+    const struct T(decay_logs) of_queries = {a, a_low, a_row, a_low_row}, of_keys = {b, b_low, b_row, b_low_row};
+    const int same = a_row == b_row && first >= 0 && first + lanes <= rows && a == b + first * b_row;
+    struct T(decayed_column) c = {.rows = rows, .first = first};
+    for (int64_t t = 0; t < steps && rows > 0; t += LANES) {
+        T(vec) row[DECAYED_KEYS]; /* those of the queries at the keys */
+        T(decay_steps)(&c, scale, &of_keys, t);
+        const int64_t begin = first < 0 ? 0 : first, end = min(first + lanes, rows);
+        for (int64_t i = begin; i < end; i++) {
+            row[i] = T(load)(y + (i - first) * y_row + t);
+            if (!same) row[i] *= T(decay_after)(scale, &of_queries, &of_keys, &c, i - first, t);
+        }
+        for (int64_t j = 0; j < end || (j < rows && first + lanes > rows); j += DECAY_ROWS) {
+            T(vec) sum[DECAY_ROWS];
+            const REAL *of[DECAY_ROWS];
+            UNROLL for (int r = 0; r < DECAY_ROWS; r++) {
+                sum[r] = (T(vec)){0};
+                of[r] = p + T(nearest)(j + r, rows) * p_key;
+            }
+            for (int64_t l = first < rows ? rows - first : 0; l < lanes; l++) { /* queries after the last key */
+                const T(vec) late = T(load)(y + l * y_row + t) *
+                    T(decay_after)(scale, &of_queries, &of_keys, &c, l, t);
+                UNROLL for (int r = 0; r < DECAY_ROWS; r++) sum[r] += late * of[r][l * p_query];
+            }
+            int64_t i = first + lanes > rows ? rows - 1 : end - 1;
+            for (; i >= j + DECAY_ROWS - 1; i--) {
+                const T(vec) step = c.step[i + 1];
+                UNROLL for (int r = 0; r < DECAY_ROWS; r++) sum[r] *= step;
+                if (i < begin || i >= end) continue;
+                UNROLL for (int r = 0; r < DECAY_ROWS; r++) sum[r] += row[i] * of[r][(i - first) * p_query];
+            }
+            UNROLL for (int k = DECAY_ROWS - 2; k >= 0; k--) {
+                if (j + k > i) continue;
+                const T(vec) step = c.step[j + k + 1];
+                const int sees = j + k >= begin && j + k < end;
+                UNROLL for (int r = 0; r <= k; r++) {
+                    sum[r] *= step;
+                    if (sees) sum[r] += row[j + k] * of[r][(j + k - first) * p_query];
+                }
+            }
+            UNROLL for (int r = 0; r < DECAY_ROWS; r++) {
+                REAL *const at = to + (j + r) * to_row + t;
+                if (j + r < rows) T(store)(at, T(load)(at) + sum[r] * times);
+            }
+        }
+    }
+}

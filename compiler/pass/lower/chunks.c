@@ -109,7 +109,8 @@ static bool needs_rows(const struct by_chunks *p, int v)
 static int choose_lanes(const struct by_chunks *p, int v)
 {
     const struct value *const value = &p->g->value[v];
-    int found = -1, axis = -1;
+    int found = -1, axis = lower_decayed_elements(p->x, value);
+    if (axis >= 0) return axis;
     for (int k = value->rank - 1; k >= 0 && p->x->by_elements && !is_state(p, v) && !is_merged_state(p, v); k--)
         if (axis_is_whole(&p->m->axis[value->axes[k]])) return value->axes[k];
     for (int k = 0; k < value->rank; k++)
@@ -632,7 +633,8 @@ static void classify(struct by_chunks *p)
                 if (p->g->value[value->operand[k].of].axes[n] == x->chunk &&
                     (is_state(p, value->operand[k].of) || is_merged_state(p, value->operand[k].of)))
                     find_chunk_of_queries(p, value->operand[k].sub[n]);
-        const int of = value->op == GRAPH_REDUCE && !value->where ? value->operand[0].of : -1;
+        const bool whole = !value->where || lower_decayed_elements(x, value) >= 0;
+        const int of = value->op == GRAPH_REDUCE && whole ? value->operand[0].of : -1;
         if (of >= 0 && !is_state(p, v) && p->g->value[of].op == GRAPH_MAP && users[of] == 1)
             x->lowered[of].inlined = true;
     }

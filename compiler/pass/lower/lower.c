@@ -149,7 +149,8 @@ static bool classify(struct lowering *x)
             const bool elsewhere = g->value[u].operands == 0 && !ref_uses_axis(&value->operand[k], x->stream) &&
                                    !(ref_axes(&value->operand[k]) & x->outer);
             if (!streams && (used->stage == AFTER || (used->stage == INSIDE && !elsewhere))) own->stage = AFTER;
-            used->inlined |= value->op == GRAPH_REDUCE && (!value->where || lower_has_slices(x, value)) &&
+            used->inlined |= value->op == GRAPH_REDUCE &&
+                             (!value->where || lower_has_slices(x, value) || lower_decayed_elements(x, value) >= 0) &&
                              g->value[u].op == GRAPH_MAP && users[u] == 1;
             if ((used->stage != STATE && !lower_is_merged(x, u)) || !x->prefix) continue;
             for (int s = 0; s < g->value[u].rank; s++)
@@ -175,15 +176,6 @@ static int elements_of_pairs(const struct graph *g)
         if (sequences > 1 && elements >= 0) return elements;
     }
     return -1;
-}
-
-/* Limits the stack of sums over the elements of a chunk's pairs (emit/decayed.c). */
-enum { MAX_CHUNK_OF_ELEMENTS = 128 };
-
-/* Whether rows of this axis of elements are whole vectors. */
-static bool fills_vectors(const struct compilation *c, const struct axis *elements)
-{
-    return elements->extent % (c->target->vector_bytes / dtype_bytes(dtype_of_sums(c->spec->dtype))) == 0;
 }
 
 /* Whether value v has an element for each element of an array of the caller, as a scaled row has. */
@@ -225,7 +217,7 @@ static bool forward_by_chunks(const struct lowering *x)
     const struct value *const solve = &x->g->value[x->solve];
     const int elements = elements_of_pairs(x->g);
     return program_is_forward(&x->c->program) && !multiplies_states(x->c) &&
-           (elements < 0 || (fills_vectors(x->c, &x->m->axis[elements]) && x->chunk >= 0 &&
+           (elements < 0 || (lower_fills_vectors(x, &x->m->axis[elements]) && x->chunk >= 0 &&
                              x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS && !reads_other_elements(x->g))) &&
            solve->operands > SOLVE_FEATURES && is_elementwise(x->g, solve->operand[SOLVE_FEATURES].of);
 }
@@ -237,7 +229,7 @@ static void terms_by_elements(struct lowering *x)
     const struct value *const terms = &x->g->value[x->output];
     const int last = terms->rank ? terms->axes[terms->rank - 1] : -1;
     if (!program_computes_terms(&x->c->program) || last < 0 || lower_run_time(x, last) ||
-        !fills_vectors(x->c, &x->m->axis[last]))
+        !lower_fills_vectors(x, &x->m->axis[last]))
         return;
     int *const axes = arena_alloc(x->m->arena, (size_t)x->g->values * sizeof *axes);
     for (int v = 0; v < x->g->values; v++) axes[v] = value_has_axis(&x->g->value[v], last) ? last : x->lane;
@@ -275,9 +267,9 @@ static void states_by_elements(struct lowering *x)
 {
     const int elements = elements_of_pairs(x->g);
     if (!program_is_forward(&x->c->program) || !x->prefix || x->rows >= 0 || x->slices >= 0 || x->lane < 0 ||
-        x->outer || elements < 0 || !fills_vectors(x->c, &x->m->axis[elements]) || lower_has_padding(x) || !x->last ||
-        x->m->axis[x->chunk].extent > MAX_CHUNK_OF_ELEMENTS || x->c->tiling.tile_k != x->m->axis[x->chunk].extent ||
-        x->m->dtype != dtype_of_sums(x->m->dtype))
+        x->outer || elements < 0 || !lower_fills_vectors(x, &x->m->axis[elements]) || lower_has_padding(x) ||
+        !x->last || x->m->axis[x->chunk].extent > MAX_CHUNK_OF_ELEMENTS ||
+        x->c->tiling.tile_k != x->m->axis[x->chunk].extent || x->m->dtype != dtype_of_sums(x->m->dtype))
         return;
     for (int v = 0; v < x->g->values; v++)
         if (!fits_elements(x, v) || reads_other_chunks(x, v)) return;

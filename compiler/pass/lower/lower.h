@@ -95,6 +95,13 @@ struct lowering {
 bool lower_run_time(const struct lowering *x, int axis);
 /* Whether a value has an axis of keys and one of queries. */
 bool lower_of_pairs(const struct lowering *x, const struct value *v);
+enum { MAX_CHUNK_OF_ELEMENTS = 128 }; /* limits the stack of sums over elements of a chunk's pairs (emit/decayed.c) */
+bool lower_fills_vectors(const struct lowering *x, const struct axis *elements); /* whether rows are whole vectors */
+/* Returns the axis of elements of v if v is a sum over a chunk's keys or queries whose terms decay differently
+   (pass/decayed.c), such as a gradient. Otherwise returns -1. Its tile has the elements in the lanes. */
+int lower_decayed_elements(const struct lowering *x, const struct value *v);
+/* Whether v is such a sum over elements, for each pair of a chunk, in a program of gradients. */
+bool lower_sums_decayed_pairs(const struct lowering *x, const struct value *v);
 /* Whether v is the sum of two states. They share a tile with it (differentiate/merge_states.c). */
 bool lower_is_merged(const struct lowering *x, int v);
 /* Whether a value has the axis of slices, that is, one sum for each slice. */

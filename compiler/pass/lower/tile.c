@@ -48,6 +48,48 @@ static bool lanes_of_states(const struct lowering *x, const struct value *v)
     return any && all;
 }
 
+bool lower_fills_vectors(const struct lowering *x, const struct axis *elements)
+{
+    return elements->extent % (x->c->target->vector_bytes / dtype_bytes(dtype_of_sums(x->c->spec->dtype))) == 0;
+}
+
+/* Whether v is a sum of terms with exponentials that the loops over chunks can compute for each term. */
+static bool sums_exponentials(const struct lowering *x, const struct value *v)
+{
+    const int of = v->operand[0].of;
+    const struct value *const terms = &x->g->value[of];
+    const struct ref own = graph_ref(x->g, of, NULL);
+    int users = 0;
+    if (v->op != GRAPH_REDUCE || v->fold != FOLD_SUM || v->init != 0 || x->chunk < 0) return false;
+    for (int u = of + 1; u < x->g->values; u++)
+        for (int k = 0; k < x->g->value[u].operands; k++) users += x->g->value[u].operand[k].of == of;
+    return terms->op == GRAPH_MAP && expr_has(terms->expr, EXPR_EXP2) && users == 1 &&
+           ref_equal(&v->operand[0], &own) && x->m->dtype == dtype_of_sums(x->m->dtype) &&
+           x->m->axis[x->chunk].extent <= MAX_CHUNK_OF_ELEMENTS;
+}
+
+int lower_decayed_elements(const struct lowering *x, const struct value *v)
+{
+    if (!v->where || !v->rank || !sums_exponentials(x, v)) return -1;
+    const int last = v->axes[v->rank - 1];
+    const uint32_t sequences = axes_of_sequences(x->m),
+                   summed = value_axes(&x->g->value[v->operand[0].of]) & ~value_axes(v);
+    return axes_only(summed & sequences) >= 0 && axes_only(value_axes(v) & sequences) >= 0 &&
+                   axis_is_whole(&x->m->axis[last]) && lower_fills_vectors(x, &x->m->axis[last])
+               ? last
+               : -1;
+}
+
+bool lower_sums_decayed_pairs(const struct lowering *x, const struct value *v)
+{
+    const uint32_t sequences = value_axes(v) & axes_of_sequences(x->m);
+    if (v->where || !(sequences & (sequences - 1)) || !program_is_differentiated(&x->c->program) ||
+        !sums_exponentials(x, v))
+        return false;
+    const int summed = axes_only(value_axes(&x->g->value[v->operand[0].of]) & ~value_axes(v));
+    return summed >= 0 && axis_is_whole(&x->m->axis[summed]) && lower_fills_vectors(x, &x->m->axis[summed]);
+}
+
 /* lower_tile_axes for loops by chunks. Elements are outside rows that are in the lanes, and rows outside elements. */
 static int axes_by_chunks(const struct lowering *x, const struct value *v, int *axes)
 {
@@ -68,10 +110,14 @@ int lower_tile_axes(const struct lowering *x, const struct value *v, int *axes)
 {
     if (x->last_axis) return axes_by_chunks(x, v, axes);
     int rank = 0;
+    const int elements = lower_decayed_elements(x, v);
     /* row values before the loop over keys have the axis of rows last */
-    const int last = x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows) ? x->rows
-                                                                                                             : x->lane;
+    const int last = elements >= 0 ? elements
+                     : x->prepare && x->lowered[v - x->g->value].stage == BEFORE && value_has_axis(v, x->rows)
+                         ? x->rows
+                         : x->lane;
     if (lanes_of_states(x, v)) axes[rank++] = x->stream;
+    if (elements >= 0 && value_has_axis(v, x->lane)) axes[rank++] = x->lane;
     for (int k = 0; k < v->rank; k++)
         if (!lower_run_time(x, v->axes[k]) && v->axes[k] != last) axes[rank++] = v->axes[k];
     if (value_has_axis(v, x->stream) && (rank == 0 || axes[0] != x->stream)) axes[rank++] = x->stream;

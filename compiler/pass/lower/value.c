@@ -175,12 +175,13 @@ static void make_rescale(struct lowering *x, const struct sum *sum, int old)
 /* Makes the MAP that adds the terms, or takes their maximum.
    - Summed axes are inside the result's axes, so a sum stays in a register.
    - The innermost axis is in the lanes: the result's last axis if it is a sequence, otherwise the last summed axis.
-     With x->by_elements, summed elements are innermost.
+     With x->by_elements, and if the terms decay differently, summed elements are innermost.
    - An inlined map is computed for each term. */
 static void fold_terms(struct lowering *x, const struct sum *sum, int compensation)
 {
     const struct value *v = sum->v, *from = &x->g->value[v->operand[0].of];
-    const bool elements = x->by_elements && sum->count == 1 && axis_is_whole(&x->m->axis[sum->summed[0]]);
+    const bool elements = sum->count == 1 && axis_is_whole(&x->m->axis[sum->summed[0]]) &&
+                          (x->by_elements || lower_sums_decayed_pairs(x, v));
     int nest[MAX_RANK], outer = sum->state || sum->of_slice || sum->rank == 0 || elements ? sum->rank : sum->rank - 1;
     for (int k = 0; k < outer; k++) nest[k] = sum->axes[k];
     for (int k = 0; k < sum->count; k++) nest[outer + k] = sum->summed[k];
@@ -198,7 +199,12 @@ static void fold_terms(struct lowering *x, const struct sum *sum, int compensati
     else if (graph_summed(v) == 2) {
         s->assign[0].expr = expr_mul(x->m, first, expr_operand(x->m, 1));
     }
-    const bool region = v->where && !sum->state && !sum->of_slice;
+    const bool decays = inlined && lower_decayed_elements(x, v) >= 0,
+               region = v->where && !sum->state && !sum->of_slice;
+    if (decays) { /* later terms would grow */
+        s->where = v->where;
+        return;
+    }
     /* A tile of pairs has 0 outside the region already. Rows, which have no axis of lanes, do not. */
     const bool of_pairs = sum->streamed && x->stream >= 0 && lower_of_pairs(x, from);
     if (region && (sum->over_outer || !of_pairs || (!inlined && graph_summed(v) == 2)))
@@ -215,9 +221,16 @@ static void lower_fold(struct lowering *x, const struct sum *sum, bool running)
     const bool adds = sum->streamed || sum->of_slice || sum->over_outer || sum->over_loop;
     lower_set_constant(x, adds ? sum->begin : sum->at, to, v->op == GRAPH_REDUCE ? v->init : 0);
     const int old = running ? keep_old_maximum(x, sum) : -1;
-    for (int k = 0; k < graph_summed(v) && sum->streamed; k++)
-        lower_apply_region(x, v, k, sum->maximum ? -INFINITY : 0);
-    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum, to, sum->begin);
+    struct value summed = *v;
+    const bool decays = lower_decayed_elements(x, v) >= 0;
+    if (decays) { /* the pairs that its terms read */
+        summed = x->g->value[v->operand[0].of];
+        summed.where = v->where;
+    }
+    for (int k = 0; k < (decays ? summed.operands : graph_summed(v)) && sum->streamed; k++)
+        if (!decays || x->g->value[summed.operand[k].of].operands)
+            lower_apply_region(x, &summed, k, sum->maximum ? -INFINITY : 0);
+    const int compensation = lower_new_compensation(x, sum->many_terms && !sum->maximum && !decays, to, sum->begin);
     if (sum->rescale >= 0) rescale_sum(x, sum, compensation);
     fold_terms(x, sum, compensation);
     if (running) make_rescale(x, sum, old);

@@ -200,11 +200,14 @@ static bool find_sums(const struct separation *x, struct plan *plan, const struc
     return true;
 }
 
-/* Whether forward has an exponential for each term of an inner product, and can have the terms in the lanes. */
+/* Whether forward or gradients have an exponential for each term of an inner product, and can have the terms in the
+   lanes. */
 static bool decays_in_lanes(const struct separation *x)
 {
     const enum dtype dtype = x->c->spec->dtype;
-    return x->exponentials && x->sums && program_is_forward(&x->c->program) && dtype == dtype_of_sums(dtype) &&
+    return x->exponentials && x->sums &&
+           (program_is_forward(&x->c->program) || program_is_differentiated(&x->c->program)) &&
+           dtype == dtype_of_sums(dtype) &&
            x->c->spec->head_dim % (x->c->target->vector_bytes / dtype_bytes(dtype)) == 0;
 }
 
