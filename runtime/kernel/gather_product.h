@@ -3,6 +3,8 @@
 
 #define GATHERED_ROWS (REGISTERS > 16 ? 16 : 8)
 #define GATHERED_STEPS 4
+#define GATHERED_LANES 4
+#define GATHERED_VECTORS 4
 #define LINE_ELEMENTS (64 / (int64_t)sizeof(REAL))
 #define LINES(width) (((width) + LINE_ELEMENTS - 1) / LINE_ELEMENTS)
 
@@ -54,6 +56,45 @@ TARGET INLINE void T(dot_gathered)(int64_t lanes, int64_t rows, const int64_t st
                 next_row, width);
 }
 
+/* Stores sum, the sum over a list of the products of one row with a vector of lanes, as `update` says. */
+TARGET INLINE void T(store_gathered)(REAL *c, T(vec) sum, const int update, T(vec) times IF_COMPENSATED(REAL *rest))
+{
+#if COMPENSATED
+    if (update == 3) {
+        T(add)(c, rest, sum, times);
+        return;
+    }
+#endif
+    T(store)(c, update == 0 ? sum : update == 1 ? T(load)(c) + sum : T(load)(c) * times + sum);
+}
+
+/* part[x][r] = sum over t of a[index[t]][r] * b[t][x], for LANES lanes x and `vectors` vectors of r. A row is read in
+   whole vectors, which takes fewer loads than to read its elements one by one. Prefetches lines of the rows `later` of
+   `next`. */
+TARGET INLINE void T(gathered_parts)(const int vectors, int64_t steps, const REAL *a, int64_t a_step,
+    const int32_t *index, const REAL *b, int64_t b_step, REAL *part, const REAL *next, int64_t next_row,
+    const int32_t *later, const int64_t lines)
+{
+    for (int64_t x = 0; x < LANES; x += GATHERED_LANES) {
+        const REAL *const own = next + x / GATHERED_LANES * lines * LINE_ELEMENTS;
+        T(vec) sum[GATHERED_LANES][GATHERED_VECTORS];
+        UNROLL for (int l = 0; l < GATHERED_LANES; l++)
+            UNROLL for (int k = 0; k < vectors; k++) sum[l][k] = (T(vec)){0};
+        for (int64_t t = 0; t < steps; t++) {
+            const REAL *const row = a + index[t] * a_step, *const w = b + t * b_step + x;
+            T(vec) y[GATHERED_VECTORS];
+            UNROLL for (int64_t n = 0; n < lines; n++)
+                __builtin_prefetch(own + later[t] * next_row + n * LINE_ELEMENTS, 0, 3);
+            UNROLL for (int k = 0; k < vectors; k++) y[k] = T(load)(row + k * LANES);
+            UNROLL for (int l = 0; l < GATHERED_LANES; l++)
+                UNROLL for (int k = 0; k < vectors; k++) sum[l][k] += w[l] * y[k];
+        }
+        UNROLL for (int l = 0; l < GATHERED_LANES; l++)
+            UNROLL for (int k = 0; k < vectors; k++)
+                T(store)(part + ((x + l) * vectors + k) * LANES, sum[l][k]);
+    }
+}
+
 /* Sums over the rows in a list: c[r][x] changes by the sum over t of a[index[t]][r] * b[t][x], as `update` says (block
    in product.h). Prefetches the rows of `next` that are the next ones of the list, if it has at least `steps` more. */
 TARGET INLINE void T(dot_over_gathered)(int64_t lanes, const int64_t rows, int64_t steps, const REAL *a, int64_t a_step,
@@ -61,11 +102,27 @@ TARGET INLINE void T(dot_over_gathered)(int64_t lanes, const int64_t rows, int64
     const REAL *factor IF_COMPENSATED(REAL *compensation), const REAL *next, int64_t next_row, const int64_t width,
     int64_t nexts)
 {
-    const int64_t blocks = (rows + GATHERED_ROWS - 1) / GATHERED_ROWS, lines = LINES(width);
+    const int64_t lines = LINES(width), wide = REGISTERS > 16 ? rows / (GATHERED_VECTORS * LANES) : 0,
+                  passes = wide * (LANES / GATHERED_LANES), blocks = (rows + GATHERED_ROWS - 1) / GATHERED_ROWS;
     const int32_t *const later = nexts >= steps ? index + steps : index;
     for (int64_t x = 0; x < lanes; x += LANES) {
         const T(vec) times = update >= 2 && factor ? T(load)(factor + x) : T(splat)(1);
-        for (int64_t block = 0; block < blocks; block++) {
+        for (int64_t block = 0; block < wide; block++) {
+            REAL part[LANES * GATHERED_VECTORS * LANES];
+            const int64_t first = block * GATHERED_VECTORS * LANES, own = (lines + passes - 1) / passes;
+            T(gathered_parts)(GATHERED_VECTORS, steps, a + first, a_step, index, b + x, b_step, part,
+                next + block * (LANES / GATHERED_LANES) * own * LINE_ELEMENTS, next_row, later, own);
+            for (int64_t k = 0; k < GATHERED_VECTORS; k++) {
+                T(vec) sum[LANES];
+                UNROLL for (int l = 0; l < LANES; l++) sum[l] = T(load)(part + (l * GATHERED_VECTORS + k) * LANES);
+                T(exchange)(sum);
+                UNROLL for (int r = 0; r < LANES; r++) {
+                    const int64_t at = (first + k * LANES + r) * c_row + x;
+                    T(store_gathered)(c + at, sum[r], update, times IF_COMPENSATED(compensation + at));
+                }
+            }
+        }
+        for (int64_t block = wide * GATHERED_VECTORS * LANES / GATHERED_ROWS; block < blocks; block++) {
             /* the last block may overlap the one before it, but does not add its rows again */
             const int64_t from = block * GATHERED_ROWS, first = max(min(from, rows - GATHERED_ROWS), 0);
             T(vec) sum[GATHERED_ROWS];
@@ -73,20 +130,14 @@ TARGET INLINE void T(dot_over_gathered)(int64_t lanes, const int64_t rows, int64
             for (int64_t t = 0; t < steps; t++) {
                 const REAL *const row = a + index[t] * a_step + first, *const ahead = next + later[t] * next_row;
                 const T(vec) y = T(load)(b + t * b_step + x);
-                UNROLL for (int n = 0; n < (int)((lines + blocks - 1) / blocks); n++)
+                UNROLL for (int n = 0; n < (int)((lines + blocks - 1) / blocks) && !wide; n++)
                     __builtin_prefetch(ahead + (block + n * blocks) * LINE_ELEMENTS, 0, 3);
                 UNROLL for (int r = 0; r < GATHERED_ROWS; r++) sum[r] += row[min(r, rows - 1)] * y;
             }
             UNROLL for (int r = 0; r < GATHERED_ROWS; r++) {
-                REAL *const to = c + (first + r) * c_row + x;
+                const int64_t at = (first + r) * c_row + x;
                 if (first + r < from || first + r >= rows) continue;
-#if COMPENSATED
-                if (update == 3) {
-                    T(add)(to, compensation + (first + r) * c_row + x, sum[r], times);
-                    continue;
-                }
-#endif
-                T(store)(to, update == 0 ? sum[r] : update == 1 ? T(load)(to) + sum[r] : T(load)(to) * times + sum[r]);
+                T(store_gathered)(c + at, sum[r], update, times IF_COMPENSATED(compensation + at));
             }
         }
     }
