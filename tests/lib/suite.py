@@ -89,6 +89,9 @@ def execute(argv, cwd=None, env=None, timeout=180, signals=False, **options):
         process.communicate()
         raise Failure('no end after %d s: %s\nits processes, with seconds of CPU:\n%s'
                       % (timeout, ' '.join(map(str, argv)), running))
+    except KeyboardInterrupt:   # the group is its own, so Ctrl-C does not reach it
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     if process.returncode < 0 and not signals:
         raise Failure('killed by %s: %s\n%s' % (signal_name(-process.returncode), ' '.join(map(str, argv)), err or ''))
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
