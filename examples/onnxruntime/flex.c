@@ -29,7 +29,7 @@ struct term {
 };
 
 struct trace {
-    struct term term[MOST_TERMS];
+    struct term term[MOST_TERMS], spare; /* spare: a term that does not fit */
     int terms;
     char *texts[4 * MOST_TERMS]; /* what is freed at the end */
     int count;
@@ -85,10 +85,9 @@ static struct term *find(struct trace *t, const char *name)
 
 static struct term *add(struct trace *t, const char *name, enum kind kind)
 {
-    static struct term spare;
     if (t->terms == MOST_TERMS) {
         t->failed = true;
-        return &spare;
+        return &t->spare;
     }
     struct term *const made = &t->term[t->terms++];
     *made = (struct term){.name = name, .kind = kind};
