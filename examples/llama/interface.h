@@ -1,11 +1,14 @@
-/* The interface that ggml and its backends implement, version 2. ggml has it in ggml-backend-impl.h, which it does not
-   install. Names and layout are from there: Copyright (c) 2023-2026 The ggml authors, MIT License. */
+/* The interface that ggml and its backends implement. ggml has it in ggml-backend-impl.h, which it does not install.
+   Names and layout are from there: Copyright (c) 2023-2026 The ggml authors, MIT License. Versions 2 to 6 have the same
+   layout of these structs. The version that ggml wants is GGML_BACKEND_API_VERSION, the option `interface`. */
 #ifndef INTERFACE_H
 #define INTERFACE_H
 
 #include <ggml-backend.h>
 
+#ifndef GGML_BACKEND_API_VERSION
 #define GGML_BACKEND_API_VERSION 2
+#endif
 
 struct ggml_backend_i {
     const char *(*get_name)(ggml_backend_t);
