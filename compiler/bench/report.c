@@ -212,16 +212,17 @@ static void print_notes(const struct bench *b, bool inexact, bool shaking, struc
             "extend.\n"
             "- `tokens`: a whole chunk of a linear form, because its last token takes longest; %d under a window; else "
             "%d.\n"
-            "- All columns except the median are for the best mean; three quarters of the means are at most `spread` "
-            "larger.\n"
+            "- `spread`: three of four means are at most so much larger than the best. The median is that of all "
+            "means, "
+            "the other columns are for the best.\n"
             "- `reads`: the bytes of sums, keys, values, queries and parameters that a token reads.\n"
             "- `of memory`: the share of the bandwidth above; more than 100%% if the data stays in the cache of %s.\n",
             (long long)q->batch, DECODE_TOKENS_OF_WINDOW, DECODE_TOKENS, cache);
     else
         text_add(out,
                  "\nBatch %lld, as many keys as queries.\n"
-                 "- All columns except the median are for the best call; three quarters of the calls took at most "
-                 "`spread` longer.\n"
+                 "- `spread`: three of four calls took at most so much longer than the best. The median is that of all "
+                 "calls, the other columns are for the best.\n"
                  "- `of expected`: the best time divided by the roofline's time, and what limits the roofline; memory "
                  "counts only if the arrays exceed the cache of %s.\n",
                  (long long)q->batch, cache);

@@ -46,7 +46,7 @@ def command_line():
     p.add_argument('--tokens', type=int, default=16, metavar='N', help='tokens after it (default 16)')
     p.add_argument('--rounds', type=int, default=2, help='the number of times that each is measured; the best counts (default 2)')
     p.add_argument('--threads', type=int, default=2)
-    p.add_argument('--layers', type=int, help='only so many layers, for a try')
+    p.add_argument('--layers', type=int, metavar='N', help='make models with N layers, for a try')
     p.add_argument('--dtype', choices=('float32', 'bfloat16'), default='bfloat16')
     options = p.parse_args()
     for name in options.only.split(','):
