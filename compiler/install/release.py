@@ -120,6 +120,14 @@ class Release:
         check(done.returncode == 0, f"ninja -C {folder} ended with status {done.returncode}")
         return folder
 
+    def package(self, libraries: str, name: str) -> str:
+        """Returns a folder with attnrt.pc, for the libattnrt.a in a folder."""
+        os.makedirs(self.path(name), exist_ok=True)
+        with open(self.path(name, "attnrt.pc"), "w", encoding="utf-8") as file:
+            file.write(f"Name: attnrt\nDescription: attnrt\nVersion: {self.version}\nLibs: -L{libraries} -lattnrt\n"
+                       f"Cflags: -I{ROOT}/runtime\n")
+        return self.path(name)
+
     def heads(self) -> list[str]:
         return ["-Dhead_dims=64", "-Dtypes=f16", "-Dmasks=range,bias", "-Dtargets=x86-64-v3"] if self.given.quick else []
 
@@ -129,7 +137,7 @@ class Release:
         check(os.path.exists(python), "there is no zig: make the wheel first")
         return {"CC": os.path.join(ROOT, "runtime", "python", "wheel", "cc"), "WHEEL_PYTHON": python, "WHEEL_CC": "clang-19",
                 "WHEEL_TARGET": self.machine + "-linux-gnu.2.28",
-                "PKG_CONFIG_PATH": os.path.join(ROOT, "build", "meson-uninstalled")}
+                "PKG_CONFIG_PATH": self.package(os.path.join(ROOT, "build"), "linux")}
 
     def llama(self) -> str:
         folder = self.meson("llama", "llama", self.linked_with_old_glibc(),
@@ -144,9 +152,7 @@ class Release:
         must(["x86_64-w64-mingw32-gcc", *FOR_WINDOWS, "-I", runtime, "-c", *sources], cwd=library, timeout=600)
         if os.path.exists(library + "/libattnrt.a"): os.remove(library + "/libattnrt.a")
         must(["x86_64-w64-mingw32-ar", "rcs", "libattnrt.a", *(os.path.basename(s)[:-2] + ".o" for s in sources)], cwd=library)
-        with open(library + "/attnrt.pc", "w", encoding="utf-8") as file:
-            file.write(f"Name: attnrt\nDescription: attnrt\nVersion: {self.version}\nLibs: -L{library} -lattnrt\n"
-                       f"Cflags: -I{runtime}\n")
+        self.package(library, "windows")
         with open(library + "/windows.ini", "w", encoding="utf-8") as file: file.write(WINDOWS % library)
         folder = self.meson("llama-windows", "llama", {}, "--cross-file", library + "/windows.ini", "-Dggml=" + ggml,
                             "-Dc_link_args=-static -static-libgcc -fopenmp", *self.heads())
