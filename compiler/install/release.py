@@ -116,7 +116,7 @@ class Release:
             shutil.rmtree(folder, ignore_errors=True)
             must(["meson", "setup", folder, os.path.join(ROOT, "examples", example), "--native-file", native,
                   "--buildtype=release", "-Db_ndebug=true", *options], env={**os.environ, **environment}, timeout=300)
-        done = subprocess.run(["ninja", "-C", folder], stdout=sys.stderr, check=False)
+        done = subprocess.run(["ninja", "-C", folder], stdout=sys.stderr, check=False, env={**os.environ, **environment})
         check(done.returncode == 0, f"ninja -C {folder} ended with status {done.returncode}")
         return folder
 
@@ -142,7 +142,10 @@ class Release:
     def llama(self) -> str:
         folder = self.meson("llama", "llama", self.linked_with_old_glibc(),
                             "-Dggml=" + self.ggml("manylinux_2_28_" + self.machine), *self.heads())
-        return self.put(folder + "/libggml-attnc.so", f"libggml-attnc-{self.version}-linux-{self.machine}.so")
+        # Installed, because it names the folders of this machine before.
+        must(["meson", "install", "-C", folder, "--no-rebuild", "--destdir", folder + "/installed"])
+        made = glob.glob(folder + "/installed/**/libggml-attnc.so", recursive=True)
+        return self.put(made[0], f"libggml-attnc-{self.version}-linux-{self.machine}.so")
 
     def llama_windows(self) -> str:
         runtime, ggml = os.path.join(ROOT, "runtime"), self.ggml("win_amd64")
