@@ -544,6 +544,7 @@ TARGET INLINE void P(dot_finite_lanes)(const int fetched, const int vectors, con
 {
     IN column[ROOM * LANES];
     (void)vectors;
+    (void)tail;
     for (int64_t x = 0; x < lanes; x += LANES) {
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < WORDS; k++) {
@@ -551,9 +552,9 @@ TARGET INLINE void P(dot_finite_lanes)(const int fetched, const int vectors, con
                 column[t * WORDS + k] = P(finite)(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? SOME : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            P(dot)(1, LANES, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * WORDS, WORDS, c + x, c_row, update IF_PAIRED(by),
+        for (int64_t t = 0; t < steps; t += some) /* values are seldom infinite or NaN */
+            P(narrow)(LANES, rows, min(steps - t, some), span, a + t * a_step, a_row, a_step, column + t * WORDS,
+                WORDS, c + x, c_row, update IF_PAIRED(by),
                 factor ? factor + x : NULL IF_COMPENSATED(compensation ? compensation + x : NULL));
     }
 }

@@ -144,12 +144,9 @@ TARGET INLINE void S(turn_rows)(const int vectors, const int64_t steps, const RE
 {
     const int64_t parts = steps / LANES;
     for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            T(vec) t[LANES];
-            UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(a + (v * LANES + r) * a_row + s * LANES);
-            T(exchange)(t);
-            UNROLL for (int l = 0; l < LANES; l++) T(store)(turned + ((l * parts + s) * vectors + v) * LANES, t[l]);
-        }
+        for (int64_t s = 0; s < parts; s++)
+            T(square)(a + v * LANES * a_row + s * LANES, a_row, turned + (s * vectors + v) * LANES,
+                parts * vectors * LANES);
 }
 
 /* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for `keys`
@@ -251,10 +248,8 @@ TARGET INLINE void S(turned)(const int vectors, int64_t columns, const int64_t s
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            T(exchange)(t[v]);
-            UNROLL for (int r = 0; r < LANES; r++) T(store)(c + (v * LANES + r) * c_row + x, t[v][r]);
-        }
+        for (int v = 0; v < vectors; v++)
+            T(square)((const REAL *)(const void *)t[v], LANES, c + v * LANES * c_row + x, c_row);
     }
 }
 
@@ -305,7 +300,7 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
         if (!QUICK && rows == 1 && last == LANES - 1)
             S(columns)(1, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy,
                 later) IF_EARLY(early ? ahead : NULL));
-        else if (rows == 1)
+        else if (NARROW && rows == 1)
             S(columns)(0, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(NULL));
         else if (!QUICK && last == LANES - 1)
             S(all_columns)(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,

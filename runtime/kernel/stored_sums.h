@@ -261,7 +261,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 #endif
 #if FETCHED && !NARROW
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (!QUICK && rows >= MANY && lanes % (vectors * LANES) == 0) {
+    if (!QUICK && rows >= MANY && lanes > vectors * LANES && lanes % (vectors * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += vectors * LANES)
             for (int64_t t = 0; t < steps; t += AT_ONCE)
                 T(dot_early)(vectors, vectors * LANES, rows, tail, min(steps - t, AT_ONCE), span, a + t * a_step, a_row,
@@ -345,7 +345,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
         (void)tail;
 #elif FETCHED
         T(dot_early)(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor IF_COMPENSATED(compensation), rows < SEVERAL ? 0 : IN_PART(DISTANCE));
+            factor IF_COMPENSATED(compensation), rows < SEVERAL ? 0 : IN_PART(rows < MANY ? DISTANCE : EARLY_FOR_SEVERAL));
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */

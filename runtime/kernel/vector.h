@@ -107,6 +107,16 @@ TARGET INLINE void T(exchange)(T(vec) *t)
 #undef EXCHANGE
 }
 
+/* Transposes LANES rows and columns: to[y][x] = from[x][y]. All loops share this function, whose shuffles take long to
+   compile. */
+TARGET APART void T(square)(const REAL *from, int64_t from_row, REAL *to, int64_t to_row)
+{
+    T(vec) t[LANES];
+    UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(from + r * from_row);
+    T(exchange)(t);
+    UNROLL for (int r = 0; r < LANES; r++) T(store)(to + r * to_row, t[r]);
+}
+
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
    once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET INLINE void T(transpose_some)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
@@ -115,15 +125,12 @@ TARGET INLINE void T(transpose_some)(const REAL *from, int64_t from_row, int64_t
     const int64_t whole = QUICK ? 0 : rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
-        T(vec) t[LANES];
         if (out)
             UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < LANES; r++)
                 __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(from + (row + r) * from_row + column);
-        T(exchange)(t);
-        UNROLL for (int r = 0; r < LANES; r++) T(store)(to + (column + r) * to_row + row, t[r]);
+        T(square)(from + row * from_row + column, from_row, to + column * to_row + row, to_row);
     }
     for (int64_t column = deep; column < columns; column++)
         for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
@@ -148,9 +155,8 @@ TARGET APART void T(transpose_padded)(const REAL *from, int64_t from_row, int64_
     to += whole;
     for (int64_t column = 0; !QUICK && column < deep && left > 1; column += LANES) {
         T(vec) t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) t[r] = r < left ? T(load)(from + r * from_row + column) : (T(vec)){0};
-        T(exchange)(t);
-        UNROLL for (int r = 0; r < LANES; r++) T(store)(to + (column + r) * to_row, t[r]);
+        for (int r = 0; r < LANES; r++) t[r] = r < left ? T(load)(from + r * from_row + column) : (T(vec)){0};
+        T(square)((const REAL *)(const void *)t, LANES, to + column * to_row, to_row);
     }
     for (int64_t column = !QUICK && left > 1 ? deep : 0; column < columns && left > 0; column++) {
         T(store)(to + column * to_row, (T(vec)){from[column]});
