@@ -22,7 +22,7 @@ from suite import ROOT, Skip, cached, compiler, processes_of
 
 BUILD = os.path.join(ROOT, 'build-python')
 README = os.path.join(ROOT, 'runtime', 'python', 'README.md')
-FRAMEWORKS = ('jax==0.10.2', 'mypy', 'pyyaml')
+FRAMEWORKS = ('jax==0.10.2', 'mypy', 'pyyaml', 'expecttest')   # the last is needed by PyTorch's own tests
 PYTORCH = ('torch==2.13.0+cpu', 'transformers', 'accelerate')   # without +cpu, PyPI serves gigabytes of CUDA
 UNREACHABLE = re.compile('No matching distribution|Connection|Temporary failure|timed out|Max retries|ensurepip')
 LIMIT = 900   # seconds for the cases of a file
@@ -181,8 +181,8 @@ def all_cases(link):
     part = ['--part', options.part] if options.part else []
     for name, packages, files, more in (
             ('numpy', (), ('numpy', 'stored', 'pages', 'first_call'), (numpy_is_all_it_needs, it_is_for_every_python)),
-            ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'formulas', 'sdpa', 'transformers', 'sharing',
-                                        'jax', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
+            ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'flex_mods', 'formulas', 'sdpa', 'opinfo', 'transformers',
+                                        'sharing', 'jax', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:

@@ -16,7 +16,7 @@ from typing import Any, Sequence
 import torch
 from torch import nn
 
-from . import _multihead, _tensors
+from . import _multihead, _sdpa_math, _tensors
 from ._compiler import CompilerError, Source
 from ._context import OF_ONE_PROCESS, parallel
 from ._kernel import _of_source
@@ -102,8 +102,8 @@ def set_work(work: int) -> None:
     ctypes.c_int64.in_dll(_library(), "attnc_sdpa_work").value = work
 
 
-def _work_of_weights() -> int:
-    """Returns how many multiply-adds a call for weights needs. It is checked in Python, so it needs more than others."""
+def _work_in_python() -> int:
+    """Returns how many multiply-adds a call needs that is checked in Python."""
     return 64 * ctypes.c_int64.in_dll(_library(), "attnc_sdpa_work").value
 
 
@@ -131,6 +131,7 @@ class Replaced:
             Replaced._users -= self._active
             if self._active and not Replaced._users:
                 _library().attnc_sdpa_restore()
+                _unfused.pop()._destroy()
                 nn.MultiheadAttention.forward = _multihead.original  # type: ignore[method-assign]
             self._active = False
 
@@ -153,11 +154,16 @@ def _replace_operators() -> None:
         first._destroy()  # type: ignore[no-untyped-call]
     if not _library().attnc_sdpa_replace(_choose, _refuse):
         raise RuntimeError("attnc.torch.use(): PyTorch does not let its operators be replaced")
-    nn.MultiheadAttention.forward = _multihead.forward_of_weights(_work_of_weights)  # type: ignore[method-assign]
+    unfused = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+    for key in "CPU", "AutogradCPU":
+        unfused.impl("_scaled_dot_product_attention_math", _sdpa_math.operator_of(_work_in_python), key)  # type: ignore[no-untyped-call]
+    _unfused.append(unfused)
+    nn.MultiheadAttention.forward = _multihead.forward_of_weights(_work_in_python)  # type: ignore[method-assign]
 
 
 _failed: set[Any] = set()  # kernels that are not ready, and could not be compiled
 _kept: list[Any] = []  # kernels, which the library uses from then on
+_unfused: list[Any] = []  # the library of PyTorch that replaces the operator without a fused one
 _lock = threading.Lock()
 
 
