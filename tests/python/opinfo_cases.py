@@ -1,5 +1,5 @@
 """Tests attnc.torch.use() with PyTorch's own samples of scaled_dot_product_attention, those of its OpInfo: kernels compute
-all of them, and results and gradients are those of PyTorch in 64 bits. The samples have numbers up to 9, so logits are
+all of them, with the results and gradients of PyTorch in 64 bits. The samples have numbers up to 9, so logits are
 large, and 16 bits have the errors of PyTorch's fused operator.
 
 With dropout, PyTorch's operator gets the weights that the kernel dropped."""

@@ -182,7 +182,7 @@ def all_cases(link):
     for name, packages, files, more in (
             ('numpy', (), ('numpy', 'stored', 'pages', 'first_call'), (numpy_is_all_it_needs, it_is_for_every_python)),
             ('frameworks', FRAMEWORKS, ('torch', 'tensors', 'replace', 'flex', 'flex_mods', 'formulas', 'sdpa', 'opinfo', 'transformers',
-                                        'sharing', 'jax', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
+                                        'sharing', 'jax', 'jax_grid', 'sums', 'readme', 'train', 'distributed'), (types_are_strict, types_refuse_what_is_wrong))):
         try:
             python, settings = environment(name, *packages)
         except (Impossible, Skip) as why:

@@ -20,17 +20,17 @@ def _kernel(traits: Traits, head_dim: int, value_dim: int, dtype: str) -> Kernel
     return kernel(spec_of(traits, head_dim, value_dim, dtype))
 
 
-def _with_four_axes(name: str, array: Any) -> Any:
+def _with_four_axes(name: str, array: Any, least: int = 3) -> Any:
     made = jnp.asarray(array)
-    if made.ndim not in (3, 4):
-        raise ValueError(f"{name} has {made.ndim} axes; expected 3 or 4")
-    return made if made.ndim == 4 else made[None]
+    if not least <= made.ndim <= 4:
+        raise ValueError(f"{name} has {made.ndim} axes; expected {least} to 4")
+    return made[(None,) * (4 - made.ndim)]
 
 
 def _compact(name: str, array: Any, sizes: tuple[int, ...], always: str = "") -> tuple[tuple[str, ...], Any]:
     """Returns the axes along which an array differs, and the array without its other axes. `always` is the name of an
     axis that stays."""
-    array = _with_four_axes(name, array)
+    array = _with_four_axes(name, array, 0)
     if any(have not in (1, size) for have, size in zip(array.shape, sizes)):
         raise ValueError(f"{name} has shape {list(array.shape)}, which cannot be broadcast to {list(sizes)}")
     axes = tuple(word for word, have in zip(_AXES, array.shape) if have > 1 or word == always)
