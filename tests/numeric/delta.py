@@ -295,10 +295,10 @@ def without_keys(folder, suite, spec):
     check((made['dq'] == 0).all(), 'dq has %s' % made['dq'].ravel()[:4])
 
 
-def of_other_documents(folder, suite):
+def of_other_documents(folder, suite, more):
     """A NaN of a value changes no row of another document."""
     spec = {'similarity': {'linear': {'features': 'identity'}}, 'prepare': ['l2norm'], 'mask': {'all': ['causal', 'document']},
-            'normalize': 'none', 'delta': {'rate': '0.5'}, 'shape': {'head_dim': 8}, 'dtype': 'f32'}
+            'normalize': 'none', 'delta': {'rate': '0.5'}, 'shape': {'head_dim': 8}, 'dtype': 'f32'} | more
     path = prepared(folder, spec, SHAPES[0], 1)
     kernel = compiled(suite, path, folder, 'generic', *usual(1))
     P, q, k, v = inputs(definitions.load(path), 2, 2, 90, 90, 2, 3, folder + '/in')
@@ -354,7 +354,9 @@ def main():
         spec = {'name': 'delta', 'dtype': 'f32'} | BASE | more | {'emit': ['forward', 'backward', 'statistics']}
         suite.case('without_keys/' + name, without_keys, suite, spec)
         suite.case('check/statistics_' + name, checked, suite, spec)
-    suite.case('of_other_documents', of_other_documents, suite)
+    for name, more in {'linear': {}, 'quadratic': {'algorithm': 'quadratic', 'schedule': {'tile_q': 16}}, 'softmax': {'similarity': 'softmax'},
+                       'divided': {'similarity': 'softmax', 'delta': {'rate': '0.5', 'normalize': 'sum'}}}.items():
+        suite.case('of_other_documents/' + name, of_other_documents, suite, more)
     suite.case('refused/heads', refused, suite)
     return suite.run()
 

@@ -208,9 +208,8 @@ void lower_slice_loops(struct lowering *x, struct stmt ***at, struct stmt *body)
 /* Makes the body of the loop over tiles of queries: the statements before, in and after the loop over keys. */
 struct stmt *lower_query_body(struct lowering *x);
 
-/* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor. A
-   factor near 1 is applied by subtraction, which is more accurate. */
-const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s);
+/* Appends array = its factor from chunk to chunk times itself, or 0 if the state v is lost. */
+void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at);
 /* Lowers a graph with states. Makes loops that sum and fold the states, and loops over the queries that read them. */
 void lower_states(struct lowering *x, struct stmt **at);
 
@@ -223,13 +222,11 @@ void lower_solve(struct lowering *x, struct stmt **at);
    - lower_system: makes the SOLVE statement for the tile `rest`, [rows lanes]. Returns the tile of the solution.
    - lower_hides: whether the SOLVE hides more keys than those that are not earlier
    - lower_shown: returns the condition on positions without which the features that r reads are 0, or NULL
-   - lower_if_shown: returns `values`, [along lanes], with 0 where the features are: 0 * infinity would be NaN.
-   - lower_keep_state: appends array = its factor from chunk to chunk times itself, or 0 if it is lost. */
+   - lower_if_shown: returns `values`, [along lanes], with 0 where the features are: 0 * infinity would be NaN. */
 bool lower_hides(const struct lowering *x, const struct value *solve, int equations);
 const struct expr *lower_shown(const struct lowering *x, const struct ref *r);
 struct ref lower_if_shown(struct lowering *x, const struct ref *features, struct ref values, int along, int lanes,
                           struct stmt ***at);
-void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at);
 int lower_earlier(struct lowering *x, int state, int rows);
 int lower_rest(struct lowering *x, int rows, int lanes, int earlier);
 int lower_system(struct lowering *x, int rest);

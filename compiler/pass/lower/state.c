@@ -112,7 +112,9 @@ static struct carry carry_from_tiles(struct lowering *x, const struct value *v, 
     return (struct carry){of[0], of[1]};
 }
 
-const struct expr *lower_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s)
+/* Returns the carried sum of v, operand 0 of statement s, times `keep`. A statement at *at computes the factor. A
+   factor near 1 is applied by subtraction, which is more accurate. */
+static const struct expr *times_kept(struct lowering *x, const struct value *v, struct stmt **at, struct stmt *s)
 {
     const struct expr *const carried = expr_operand(x->m, 0);
     struct carry carry = carry_of(x->m, v->keep);
@@ -120,16 +122,33 @@ const struct expr *lower_kept(struct lowering *x, const struct value *v, struct 
     return expr_sub(x->m, expr_mul(x->m, carried, carry.times), expr_mul(x->m, carried, carry.loss));
 }
 
-/* Returns the factor of a state from the current chunk of the loop to the next one, or NULL. *goes_on: a condition
-   without which the state is lost, or NULL. It is selected, because 0 * infinity is NaN. */
-static const struct expr *keep_of(const struct lowering *x, const struct value *v, const struct expr **goes_on)
+/* Returns the condition without which a state is lost, or NULL. *keep becomes the state's factor where the condition
+   holds. The condition is selected, because 0 * infinity is NaN. */
+static const struct expr *goes_on_if(const struct expr **keep)
 {
-    const struct expr *keep = v->keep;
-    *goes_on = NULL;
-    if (keep && x->after) keep = expr_replace(x->m, keep, expr_index(x->m, x->chunk), next_chunk(x));
-    if (!keep || keep->op != EXPR_SELECT || !expr_is_real(keep->arg[2], 0)) return keep;
-    *goes_on = keep->arg[0];
-    return keep->arg[1];
+    const struct expr *const whole = *keep;
+    if (!whole || whole->op != EXPR_SELECT || !expr_is_real(whole->arg[2], 0)) return NULL;
+    *keep = whole->arg[1];
+    return whole->arg[0];
+}
+
+void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at)
+{
+    struct value own = *v;
+    const struct expr *const goes_on = goes_on_if(&own.keep);
+    struct stmt **const begin = *at, *s;
+    if (!v->keep) return;
+    s = lower_assign(x, at, x->l->array[array].rank, x->l->array[array].axes, array, FOLD_SET, NULL);
+    s->operand[s->operands++] = loops_ref(x->l, array);
+    const struct expr *const e = v->operands > graph_summed(v) ? times_kept(x, &own, begin, s)
+                                                               : expr_mul(x->m, expr_operand(x->m, 0), own.keep);
+    s->assign[0].expr = goes_on ? expr_select(x->m, goes_on, e, expr_real(x->m, 0)) : e;
+}
+
+/* Returns the factor of a state from the current chunk of the loop to the next one, or NULL. */
+static const struct expr *keep_of(const struct lowering *x, const struct value *v)
+{
+    return v->keep && x->after ? expr_replace(x->m, v->keep, expr_index(x->m, x->chunk), next_chunk(x)) : v->keep;
 }
 
 /* Makes the statements that fold a slot: carried = keep * carried + slot. If queries read earlier states, the old
@@ -167,7 +186,7 @@ static void fold_state(struct lowering *x, int number)
         times = of[2];
         sum = expr_mul(x->m, of[1], of[3]);
     }
-    const struct expr *goes_on, *const keep = keep_of(x, v, &goes_on), *const zero = expr_real(x->m, 0);
+    const struct expr *keep = keep_of(x, v), *const goes_on = goes_on_if(&keep), *const zero = expr_real(x->m, 0);
     if (keep) {
         struct carry carry = carry_of(x->m, keep);
         if (v->operands > graph_summed(v)) carry = carry_from_tiles(x, v, &carry, before_fold, s);
@@ -245,15 +264,9 @@ static void fold_recent(struct lowering *x, int number, int64_t reach)
         s->operand[s->operands++] = loops_ref(x->l, before);
     }
     if (v->keep) {
-        struct stmt **const at = x->fold;
         struct value kept = *v;
-        const struct expr *goes_on;
-        kept.keep = keep_of(x, v, &goes_on);
-        s = lower_assign(x, &x->fold, rank, axes, recent, FOLD_SET, NULL);
-        s->operand[s->operands++] = loops_ref(x->l, recent);
-        const struct expr *const e = v->operands > graph_summed(v) ? lower_kept(x, &kept, at, s)
-                                                                   : expr_mul(x->m, of[0], kept.keep);
-        s->assign[0].expr = goes_on ? expr_select(x->m, goes_on, e, expr_real(x->m, 0)) : e;
+        kept.keep = keep_of(x, v);
+        lower_keep_state(x, &kept, recent, &x->fold);
     }
     s = lower_assign(x, &x->fold, rank - 1, axes + 1, recent, FOLD_SET, of[0]);
     s->assign[0].to.sub[0] = expr_mod(x->m, expr_index(x->m, x->chunk), expr_int(x->m, reach));

@@ -67,6 +67,8 @@ static void lower_operand(struct lowering *x, const struct ref *operand, bool *d
 /* The tiles and arrays of the substitution. */
 struct substitution {
     const struct value *solve;
+    /* the region of the weights if it hides earlier keys, which then have no effect, or NULL */
+    const struct expr *hides;
     int axes[2];           /* the equations, and the elements of a value in the lanes */
     int sum, compensation; /* the sum over earlier keys, and 1 + the array of its compensation, or 0 */
     int rescale;           /* the factor for the sum if the maximum has grown, or -1 without a maximum */
@@ -120,6 +122,7 @@ static void add_earlier(struct lowering *x, const struct substitution *s)
     dot->operands = 2;
     dot->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
     dot->operand[1] = loops_ref(x->l, s->solution);
+    dot->where = s->hides;
     dot->assigns = 1;
     dot->assign[0] = (struct assign){loops_ref(x->l, s->sum), FOLD_SUM, NULL, s->compensation};
 }
@@ -142,6 +145,7 @@ static void solve_tile(struct lowering *x, const struct substitution *s)
     if (s->inverse >= 0) difference->operand[difference->operands++] = loops_ref(x->l, s->inverse);
     struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
     system->backward = s->solve->backward;
+    system->hides = s->hides != NULL;
     system->rank = 2;
     memcpy(system->axes, s->axes, sizeof s->axes);
     system->axis = x->stream;
@@ -231,6 +235,7 @@ void lower_substitution(struct lowering *x, struct stmt **at)
     struct value masked = *s->solve;
     masked.where = region_of_weights(x, s->solve);
     lower_apply_region(x, &masked, SOLVE_WEIGHTS, 0);
+    if (lower_hides(x, s->solve, x->lane)) s->hides = masked.where;
     const int maximum = maximum_of(x, s->solve->operand[SOLVE_WEIGHTS].of);
     if (maximum >= 0) s->rescale = x->lowered[maximum].rescale;
     rescale(x, s);

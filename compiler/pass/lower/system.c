@@ -28,23 +28,6 @@ struct ref lower_if_shown(struct lowering *x, const struct ref *features, struct
     return loops_ref(x->l, made);
 }
 
-void lower_keep_state(struct lowering *x, const struct value *v, int array, struct stmt ***at)
-{
-    struct value own = *v;
-    const struct expr *goes_on = NULL;
-    struct stmt **const begin = *at, *s;
-    if (!v->keep) return;
-    s = lower_assign(x, at, x->l->array[array].rank, x->l->array[array].axes, array, FOLD_SET, NULL);
-    s->operand[s->operands++] = loops_ref(x->l, array);
-    if (v->keep->op == EXPR_SELECT && expr_is_real(v->keep->arg[2], 0)) {
-        goes_on = v->keep->arg[0];
-        own.keep = v->keep->arg[1];
-    }
-    const struct expr *const e = v->operands > graph_summed(v) ? lower_kept(x, &own, begin, s)
-                                                               : expr_mul(x->m, expr_operand(x->m, 0), own.keep);
-    s->assign[0].expr = goes_on ? expr_select(x->m, goes_on, e, expr_real(x->m, 0)) : e;
-}
-
 int lower_earlier(struct lowering *x, int state, int rows)
 {
     const struct value *solve = &x->g->value[x->solve];
