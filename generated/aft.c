@@ -1,4 +1,4 @@
-/* aft.c, made by attnc 0.1.0: attnc aft.yaml
+/* aft.c, made by attnc 0.2.0: attnc aft.yaml
    C11 with GNU extensions, for a C compiler; C++ includes aft.h.
    AFT-simple: running means of the values, weighted by an exponential of a number of each key and head,
    times a gate of the query
@@ -898,7 +898,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel aft_kernel = {
-    .name = "aft", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "aft", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct aft_params),
     .params_size = aft_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = aft_workspace,

@@ -1,4 +1,4 @@
-/* aft.h, made by attnc 0.1.0: attnc aft.yaml
+/* aft.h, made by attnc 0.2.0: attnc aft.yaml
    AFT-simple: running means of the values, weighted by an exponential of a number of each key and head,
    times a gate of the query
    Zhai et al., An Attention Free Transformer (arXiv 2021), section 3.2;

@@ -1,4 +1,4 @@
-/* attention_sinks.c, made by attnc 0.1.0: attnc attention_sinks.yaml
+/* attention_sinks.c, made by attnc 0.2.0: attnc attention_sinks.yaml
    C11 with GNU extensions, for a C compiler; C++ includes attention_sinks.h.
    causal softmax attention to the first 4 tokens and to the 1020 positions up to a query
    Xiao et al., Efficient Streaming Language Models with Attention Sinks (ICLR 2024), section 3.2
@@ -824,7 +824,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel attention_sinks_kernel = {
-    .name = "attention_sinks", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .name = "attention_sinks", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct attention_sinks_params),
     .params_size = attention_sinks_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = attention_sinks_workspace,

@@ -1,4 +1,4 @@
-/* attention_sinks.h, made by attnc 0.1.0: attnc attention_sinks.yaml
+/* attention_sinks.h, made by attnc 0.2.0: attnc attention_sinks.yaml
    causal softmax attention to the first 4 tokens and to the 1020 positions up to a query
    Xiao et al., Efficient Streaming Language Models with Attention Sinks (ICLR 2024), section 3.2
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* bahdanau.c, made by attnc 0.1.0: attnc bahdanau.yaml
+/* bahdanau.c, made by attnc 0.2.0: attnc bahdanau.yaml
    C11 with GNU extensions, for a C compiler; C++ includes bahdanau.h.
    additive attention, the score is a one-layer network of query and key
    Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate (ICLR 2015),
@@ -785,7 +785,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel bahdanau_kernel = {
-    .name = "bahdanau", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "bahdanau", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct bahdanau_params),
     .params_size = bahdanau_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = bahdanau_workspace,

@@ -1,4 +1,4 @@
-/* bahdanau.h, made by attnc 0.1.0: attnc bahdanau.yaml
+/* bahdanau.h, made by attnc 0.2.0: attnc bahdanau.yaml
    additive attention, the score is a one-layer network of query and key
    Bahdanau, Cho and Bengio, Neural Machine Translation by Jointly Learning to Align and Translate (ICLR 2015),
    appendix A.1.2

@@ -1,4 +1,4 @@
-/* based.c, made by attnc 0.1.0: attnc based.yaml
+/* based.c, made by attnc 0.2.0: attnc based.yaml
    C11 with GNU extensions, for a C compiler; C++ includes based.h.
    exact weights inside a window of 64 keys, and Taylor features of second order outside, with one denominator
    Arora et al., Simple Linear Attention Language Models Balance the Recall-Throughput Tradeoff (Based, ICML 2024),
@@ -1558,7 +1558,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel based_kernel = {
-    .name = "based", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 64,
+    .name = "based", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct based_params),
     .params_size = based_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = based_workspace,

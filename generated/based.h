@@ -1,4 +1,4 @@
-/* based.h, made by attnc 0.1.0: attnc based.yaml
+/* based.h, made by attnc 0.2.0: attnc based.yaml
    exact weights inside a window of 64 keys, and Taylor features of second order outside, with one denominator
    Arora et al., Simple Linear Attention Language Models Balance the Recall-Throughput Tradeoff (Based, ICML 2024),
    for the

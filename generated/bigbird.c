@@ -1,4 +1,4 @@
-/* bigbird.c, made by attnc 0.1.0: attnc bigbird.yaml
+/* bigbird.c, made by attnc 0.2.0: attnc bigbird.yaml
    C11 with GNU extensions, for a C compiler; C++ includes bigbird.h.
    softmax attention to neighbouring blocks, to a few global tokens and to blocks drawn at random
    Zaheer et al., Big Bird: Transformers for Longer Sequences (NeurIPS 2020), section 2,
@@ -872,7 +872,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel bigbird_kernel = {
-    .name = "bigbird", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "bigbird", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct bigbird_params),
     .params_size = bigbird_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = bigbird_workspace,

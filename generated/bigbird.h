@@ -1,4 +1,4 @@
-/* bigbird.h, made by attnc 0.1.0: attnc bigbird.yaml
+/* bigbird.h, made by attnc 0.2.0: attnc bigbird.yaml
    softmax attention to neighbouring blocks, to a few global tokens and to blocks drawn at random
    Zaheer et al., Big Bird: Transformers for Longer Sequences (NeurIPS 2020), section 2,
    with the base settings of appendix E.1: blocks of 64 tokens, a window of 3,

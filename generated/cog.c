@@ -1,4 +1,4 @@
-/* cog.c, made by attnc 0.1.0: attnc cog.yaml
+/* cog.c, made by attnc 0.2.0: attnc cog.yaml
    C11 with GNU extensions, for a C compiler; C++ includes cog.h.
    attention whose weights keep the sign of the inner product
    Lv et al., More Expressive Attention with Negative Weights (arXiv 2024), Cog attention
@@ -1307,7 +1307,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel cog_kernel = {
-    .name = "cog", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "cog", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cog_params),
     .params_size = cog_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = cog_workspace,

@@ -1,4 +1,4 @@
-/* cog.h, made by attnc 0.1.0: attnc cog.yaml
+/* cog.h, made by attnc 0.2.0: attnc cog.yaml
    attention whose weights keep the sign of the inner product
    Lv et al., More Expressive Attention with Negative Weights (arXiv 2024), Cog attention
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

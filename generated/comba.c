@@ -1,4 +1,4 @@
-/* comba.c, made by attnc 0.1.0: attnc comba.yaml
+/* comba.c, made by attnc 0.2.0: attnc comba.yaml
    C11 with GNU extensions, for a C compiler; C++ includes comba.h.
    Comba: the gated delta rule with feedback by another vector than the key
    after Hu et al., Comba: Improving Bilinear RNNs with Closed-loop Control (arXiv 2025); feedback is p, normalised,
@@ -700,7 +700,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel comba_kernel = {
-    .name = "comba", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "comba", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct comba_params),
     .params_size = comba_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = comba_workspace,

@@ -1,4 +1,4 @@
-/* comba.h, made by attnc 0.1.0: attnc comba.yaml
+/* comba.h, made by attnc 0.2.0: attnc comba.yaml
    Comba: the gated delta rule with feedback by another vector than the key
    after Hu et al., Comba: Improving Bilinear RNNs with Closed-loop Control (arXiv 2025); feedback is p, normalised,
    which reads the decayed state, and q comes less its multiple of k

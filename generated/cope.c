@@ -1,4 +1,4 @@
-/* cope.c, made by attnc 0.1.0: attnc cope.yaml
+/* cope.c, made by attnc 0.2.0: attnc cope.yaml
    C11 with GNU extensions, for a C compiler; C++ includes cope.h.
    contextual positions: the logit has an interpolated position vector, whose number is a sum of the gates of later keys
    Golovneva et al., Contextual Position Encoding (arXiv 2024), section 4; `at` is the query times each position vector
@@ -511,7 +511,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel cope_kernel = {
-    .name = "cope", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "cope", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct cope_params),
     .params_size = cope_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = cope_workspace,

@@ -1,4 +1,4 @@
-/* cope.h, made by attnc 0.1.0: attnc cope.yaml
+/* cope.h, made by attnc 0.2.0: attnc cope.yaml
    contextual positions: the logit has an interpolated position vector, whose number is a sum of the gates of later keys
    Golovneva et al., Contextual Position Encoding (arXiv 2024), section 4; `at` is the query times each position vector
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

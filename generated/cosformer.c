@@ -1,4 +1,4 @@
-/* cosformer.c, made by attnc 0.1.0: attnc cosformer.yaml
+/* cosformer.c, made by attnc 0.2.0: attnc cosformer.yaml
    C11 with GNU extensions, for a C compiler; C++ includes cosformer.h.
    linear attention with ReLU features and a weight cos(pi/2 (i - j) / 4096), for at most 4096 tokens
    Qin et al., cosFormer: Rethinking Softmax in Attention (ICLR 2022), section 3.2
@@ -1207,7 +1207,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel cosformer_kernel = {
-    .name = "cosformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "cosformer", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cosformer_params),
     .params_size = cosformer_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = cosformer_workspace,

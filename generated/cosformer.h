@@ -1,4 +1,4 @@
-/* cosformer.h, made by attnc 0.1.0: attnc cosformer.yaml
+/* cosformer.h, made by attnc 0.2.0: attnc cosformer.yaml
    linear attention with ReLU features and a weight cos(pi/2 (i - j) / 4096), for at most 4096 tokens
    Qin et al., cosFormer: Rethinking Softmax in Attention (ICLR 2022), section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

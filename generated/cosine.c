@@ -1,4 +1,4 @@
-/* cosine.c, made by attnc 0.1.0: attnc cosine.yaml
+/* cosine.c, made by attnc 0.2.0: attnc cosine.yaml
    C11 with GNU extensions, for a C compiler; C++ includes cosine.h.
    softmax of scaled cosines
    Henry et al., Query-Key Normalization for Transformers (Findings of EMNLP 2020), section 3; Liu et al.,
@@ -819,7 +819,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel cosine_kernel = {
-    .name = "cosine", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "cosine", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct cosine_params),
     .params_size = cosine_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = cosine_workspace,

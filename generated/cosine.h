@@ -1,4 +1,4 @@
-/* cosine.h, made by attnc 0.1.0: attnc cosine.yaml
+/* cosine.h, made by attnc 0.2.0: attnc cosine.yaml
    softmax of scaled cosines
    Henry et al., Query-Key Normalization for Transformers (Findings of EMNLP 2020), section 3; Liu et al.,
    Swin Transformer V2 (CVPR 2022), section 3.3

@@ -1,4 +1,4 @@
-/* deltaformer.c, made by attnc 0.1.0: attnc deltaformer.yaml
+/* deltaformer.c, made by attnc 0.2.0: attnc deltaformer.yaml
    C11 with GNU extensions, for a C compiler; C++ includes deltaformer.h.
    DeltaFormer: softmax attention to values that are corrected by the average of earlier corrected values
    Zhong et al., Understanding Transformer from the Perspective of Associative Memory (arXiv 2025), section 4
@@ -1000,7 +1000,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel deltaformer_kernel = {
-    .name = "deltaformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "deltaformer", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct deltaformer_params),
     .params_size = deltaformer_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = deltaformer_workspace,

@@ -1,4 +1,4 @@
-/* deltaformer.h, made by attnc 0.1.0: attnc deltaformer.yaml
+/* deltaformer.h, made by attnc 0.2.0: attnc deltaformer.yaml
    DeltaFormer: softmax attention to values that are corrected by the average of earlier corrected values
    Zhong et al., Understanding Transformer from the Perspective of Associative Memory (arXiv 2025), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* deltanet.c, made by attnc 0.1.0: attnc deltanet.yaml
+/* deltanet.c, made by attnc 0.2.0: attnc deltanet.yaml
    C11 with GNU extensions, for a C compiler; C++ includes deltanet.h.
    DeltaNet: linear attention whose state forgets by the delta rule
    Yang et al., Parallelizing Linear Transformers with the Delta Rule over Sequence Length (NeurIPS 2024), section 2.2
@@ -465,7 +465,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel deltanet_kernel = {
-    .name = "deltanet", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "deltanet", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct deltanet_params),
     .params_size = deltanet_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = deltanet_workspace,

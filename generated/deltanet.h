@@ -1,4 +1,4 @@
-/* deltanet.h, made by attnc 0.1.0: attnc deltanet.yaml
+/* deltanet.h, made by attnc 0.2.0: attnc deltanet.yaml
    DeltaNet: linear attention whose state forgets by the delta rule
    Yang et al., Parallelizing Linear Transformers with the Delta Rule over Sequence Length (NeurIPS 2024), section 2.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* deltanet_polysketch.c, made by attnc 0.1.0: attnc deltanet_polysketch.yaml
+/* deltanet_polysketch.c, made by attnc 0.2.0: attnc deltanet_polysketch.yaml
    C11 with GNU extensions, for a C compiler; C++ includes deltanet_polysketch.h.
    the delta rule with the features of polynomial attention of degree 4, through a random sketch of size 8
    Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight Programmers (ICML 2021), section 4.2;
@@ -556,7 +556,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel deltanet_polysketch_kernel = {
-    .name = "deltanet_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "deltanet_polysketch", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct deltanet_polysketch_params),
     .params_size = deltanet_polysketch_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = deltanet_polysketch_workspace,

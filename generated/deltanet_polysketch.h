@@ -1,4 +1,4 @@
-/* deltanet_polysketch.h, made by attnc 0.1.0: attnc deltanet_polysketch.yaml
+/* deltanet_polysketch.h, made by attnc 0.2.0: attnc deltanet_polysketch.yaml
    the delta rule with the features of polynomial attention of degree 4, through a random sketch of size 8
    Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight Programmers (ICML 2021), section 4.2;
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1

@@ -1,4 +1,4 @@
-/* deltanet_softmax.c, made by attnc 0.1.0: attnc deltanet_softmax.yaml
+/* deltanet_softmax.c, made by attnc 0.2.0: attnc deltanet_softmax.yaml
    C11 with GNU extensions, for a C compiler; C++ includes deltanet_softmax.h.
    the delta rule with the weights of softmax: each value is corrected by the sum of the earlier corrected values with
    these weights, which is not normalised
@@ -1181,7 +1181,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel deltanet_softmax_kernel = {
-    .name = "deltanet_softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "deltanet_softmax", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct deltanet_softmax_params),
     .params_size = deltanet_softmax_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = deltanet_softmax_workspace,

@@ -1,4 +1,4 @@
-/* deltanet_softmax.h, made by attnc 0.1.0: attnc deltanet_softmax.yaml
+/* deltanet_softmax.h, made by attnc 0.2.0: attnc deltanet_softmax.yaml
    the delta rule with the weights of softmax: each value is corrected by the sum of the earlier corrected values with
    these weights, which is not normalised
    Schlag, Irie and Schmidhuber, Linear Transformers Are Secretly Fast Weight Programmers (ICML 2021), section 4.2,

@@ -1,4 +1,4 @@
-/* differential.c, made by attnc 0.1.0: attnc differential.yaml
+/* differential.c, made by attnc 0.2.0: attnc differential.yaml
    C11 with GNU extensions, for a C compiler; C++ includes differential.h.
    the difference of two softmax maps, whose second queries and keys are arrays
    Ye et al., Differential Transformer (ICLR 2025), section 2.1; lam is lambda, which the paper computes from vectors
@@ -3322,7 +3322,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel differential_kernel = {
-    .name = "differential", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 128,
+    .name = "differential", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 128,
     .params = 3, .param = param, .params_bytes = sizeof(struct differential_params),
     .params_size = differential_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = differential_workspace,

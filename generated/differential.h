@@ -1,4 +1,4 @@
-/* differential.h, made by attnc 0.1.0: attnc differential.yaml
+/* differential.h, made by attnc 0.2.0: attnc differential.yaml
    the difference of two softmax maps, whose second queries and keys are arrays
    Ye et al., Differential Transformer (ICLR 2025), section 2.1; lam is lambda, which the paper computes from vectors
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;

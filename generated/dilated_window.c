@@ -1,4 +1,4 @@
-/* dilated_window.c, made by attnc 0.1.0: attnc dilated_window.yaml
+/* dilated_window.c, made by attnc 0.2.0: attnc dilated_window.yaml
    C11 with GNU extensions, for a C compiler; C++ includes dilated_window.h.
    softmax attention to every other position on both sides of a query
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
@@ -806,7 +806,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel dilated_window_kernel = {
-    .name = "dilated_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "dilated_window", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct dilated_window_params),
     .params_size = dilated_window_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = dilated_window_workspace,

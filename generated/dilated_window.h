@@ -1,4 +1,4 @@
-/* dilated_window.h, made by attnc 0.1.0: attnc dilated_window.yaml
+/* dilated_window.h, made by attnc 0.2.0: attnc dilated_window.yaml
    softmax attention to every other position on both sides of a query
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
    dilated sliding window

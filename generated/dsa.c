@@ -1,4 +1,4 @@
-/* dsa.c, made by attnc 0.1.0: attnc dsa.yaml
+/* dsa.c, made by attnc 0.2.0: attnc dsa.yaml
    C11 with GNU extensions, for a C compiler; C++ includes dsa.h.
    sparse attention of DeepSeek: an indexer of 64 small heads chooses 2048 keys for a query, the same for all heads
    DeepSeek-AI, DeepSeek-V3.2 (arXiv 2025), section 2.1, equations 1 and 2
@@ -1051,7 +1051,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel dsa_kernel = {
-    .name = "dsa", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 576, .value_dim = 512,
+    .name = "dsa", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 576, .value_dim = 512,
     .params = 3, .param = param, .params_bytes = sizeof(struct dsa_params),
     .params_size = dsa_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = dsa_workspace,

@@ -1,4 +1,4 @@
-/* dsa.h, made by attnc 0.1.0: attnc dsa.yaml
+/* dsa.h, made by attnc 0.2.0: attnc dsa.yaml
    sparse attention of DeepSeek: an indexer of 64 small heads chooses 2048 keys for a query, the same for all heads
    DeepSeek-AI, DeepSeek-V3.2 (arXiv 2025), section 2.1, equations 1 and 2
    q [B,H,n_q,576]  k [B,G,n_k,576]  out [B,H,n_q,512], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* forgetting.c, made by attnc 0.1.0: attnc forgetting.yaml
+/* forgetting.c, made by attnc 0.2.0: attnc forgetting.yaml
    C11 with GNU extensions, for a C compiler; C++ includes forgetting.h.
    softmax attention with a forget gate: logits fall by the logarithms of the gates after the key
    Lin et al., Forgetting Transformer: Softmax Attention with a Forget Gate (ICLR 2025), section 3; gate is log(f)
@@ -1416,7 +1416,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel forgetting_kernel = {
-    .name = "forgetting", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "forgetting", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct forgetting_params),
     .params_size = forgetting_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = forgetting_workspace,

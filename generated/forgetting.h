@@ -1,4 +1,4 @@
-/* forgetting.h, made by attnc 0.1.0: attnc forgetting.yaml
+/* forgetting.h, made by attnc 0.2.0: attnc forgetting.yaml
    softmax attention with a forget gate: logits fall by the logarithms of the gates after the key
    Lin et al., Forgetting Transformer: Softmax Attention with a Forget Gate (ICLR 2025), section 3; gate is log(f)
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

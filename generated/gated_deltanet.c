@@ -1,4 +1,4 @@
-/* gated_deltanet.c, made by attnc 0.1.0: attnc gated_deltanet.yaml
+/* gated_deltanet.c, made by attnc 0.2.0: attnc gated_deltanet.yaml
    C11 with GNU extensions, for a C compiler; C++ includes gated_deltanet.h.
    gated DeltaNet: the delta rule with a decay for each head and position
    Yang, Kautz and Hatamizadeh, Gated Delta Networks: Improving Mamba2 with Delta Rule (ICLR 2025), section 3.1
@@ -2388,7 +2388,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel gated_deltanet_kernel = {
-    .name = "gated_deltanet", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "gated_deltanet", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct gated_deltanet_params),
     .params_size = gated_deltanet_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = gated_deltanet_workspace,

@@ -1,4 +1,4 @@
-/* gated_deltanet.h, made by attnc 0.1.0: attnc gated_deltanet.yaml
+/* gated_deltanet.h, made by attnc 0.2.0: attnc gated_deltanet.yaml
    gated DeltaNet: the delta rule with a decay for each head and position
    Yang, Kautz and Hatamizadeh, Gated Delta Networks: Improving Mamba2 with Delta Rule (ICLR 2025), section 3.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* gated_output.c, made by attnc 0.1.0: attnc gated_output.yaml
+/* gated_output.c, made by attnc 0.2.0: attnc gated_output.yaml
    C11 with GNU extensions, for a C compiler; C++ includes gated_output.h.
    causal softmax attention whose output is multiplied by a gate of each element
    Qiu et al., Gated Attention for Large Language Models (NeurIPS 2025), section 2.2; gate is before its sigmoid
@@ -816,7 +816,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel gated_output_kernel = {
-    .name = "gated_output", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "gated_output", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct gated_output_params),
     .params_size = gated_output_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = gated_output_workspace,

@@ -1,4 +1,4 @@
-/* gated_output.h, made by attnc 0.1.0: attnc gated_output.yaml
+/* gated_output.h, made by attnc 0.2.0: attnc gated_output.yaml
    causal softmax attention whose output is multiplied by a gate of each element
    Qiu et al., Gated Attention for Large Language Models (NeurIPS 2025), section 2.2; gate is before its sigmoid
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* gdn2.c, made by attnc 0.1.0: attnc gdn2.yaml
+/* gdn2.c, made by attnc 0.2.0: attnc gdn2.yaml
    C11 with GNU extensions, for a C compiler; C++ includes gdn2.h.
    gated DeltaNet 2: the delta rule with a decay for each element, which erases the values of another row than the key
    Hatamizadeh, Choi and Kautz, Gated DeltaNet-2: Decoupling Erase and Write in Linear Attention (arXiv 2026);
@@ -748,7 +748,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel gdn2_kernel = {
-    .name = "gdn2", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "gdn2", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct gdn2_params),
     .params_size = gdn2_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = gdn2_workspace,

@@ -1,4 +1,4 @@
-/* gdn2.h, made by attnc 0.1.0: attnc gdn2.yaml
+/* gdn2.h, made by attnc 0.2.0: attnc gdn2.yaml
    gated DeltaNet 2: the delta rule with a decay for each element, which erases the values of another row than the key
    Hatamizadeh, Choi and Kautz, Gated DeltaNet-2: Decoupling Erase and Write in Linear Attention (arXiv 2026);
    erased is the gate b times the key, beta is its length, and v comes times w / beta

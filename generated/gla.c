@@ -1,4 +1,4 @@
-/* gla.c, made by attnc 0.1.0: attnc gla.yaml
+/* gla.c, made by attnc 0.2.0: attnc gla.yaml
    C11 with GNU extensions, for a C compiler; C++ includes gla.h.
    gated linear attention: each element of the state has its own decay at each position
    Yang et al., Gated Linear Attention Transformers with Hardware-Efficient Training (ICML 2024), section 4.2;
@@ -107,87 +107,62 @@ TARGET APART void T(dot8)(int64_t lanes, int64_t rows, const float *a, int64_t a
 }
 TARGET APART void T(dot9)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-#if OF(1, 0, 0)
-TARGET APART void T(dot10)(const float *a, const float *b, float *c)
-#else
 TARGET APART void T(dot10)(int64_t lanes, const float *a, const float *b, float *c)
-#endif
 {
-#if OF(1, 0, 0)
-    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64,
-        /*a_step=*/1, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-#else
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/64, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-#endif
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-#if OF(1, 0, 0)
-TARGET APART void T(dot11)(int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-#else
 TARGET APART void T(dot11)(int64_t lanes, int64_t rows, const float *a, int64_t a_row, const float *b, float *c)
-#endif
 {
-#if OF(1, 0, 0)
-    T(dot_ahead)(/*vectors=*/1, /*lanes=*/16, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
-        /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-#else
     T(dot_ahead)(/*vectors=*/2, lanes, rows, /*tail=*/-1, /*steps=*/64, /*span=*/32, a, a_row, /*a_step=*/1, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL, /*next=*/NULL,
         /*next_row=*/0, /*width=*/0, /*result=*/NULL, /*result_row=*/0, /*result_width=*/0, /*results=*/0);
-#endif
 }
-TARGET APART void T(dot12)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+TARGET APART void T(dot12)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
+    const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
+    const float *b_low, int64_t b_low_row, float *to)
 {
-    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/16,
+    T(decayed_keys)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, p, /*p_query=*/1,
+        /*p_key=*/32, y, y_row, a, a_row, a_low, a_low_row, b, b_row, b_low, b_low_row, to, /*to_row=*/64);
+}
+TARGET APART void T(dot13)(int64_t steps, const float *a, const float *b, int64_t b_step, float *c)
+{
+    T(dot)(/*vectors=*/OF(4, 2, 2), /*lanes=*/64, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/32,
         /*a_step=*/1, b, b_step, c, /*c_row=*/64, /*update=*/1, /*factor=*/NULL, /*compensation=*/NULL);
 }
-#if OF(1, 0, 0)
-TARGET APART void T(dot13)(const float *a, const float *b, float *c)
-#else
-TARGET APART void T(dot13)(int64_t lanes, const float *a, const float *b, float *c)
-#endif
+TARGET APART void T(dot14)(int64_t lanes, const float *a, const float *b, float *c)
 {
-#if OF(1, 0, 0)
-    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1,
-        /*a_step=*/64, b, /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-#else
     T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, /*steps=*/64, /*span=*/32, a, /*a_row=*/1, /*a_step=*/64, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
-#endif
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/0, /*factor=*/NULL, /*compensation=*/NULL);
 }
-#if OF(1, 0, 0)
-TARGET APART void T(dot14)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
-#else
-TARGET APART void T(dot14)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
-    float *compensation)
-#endif
+TARGET APART void T(dot15)(int64_t lanes, int64_t rows, int64_t first, const float *x, int64_t x_row, const float *a,
+    int64_t a_row, const float *a_low, int64_t a_low_row, const float *y, int64_t y_row, const float *b, int64_t b_row,
+    const float *b_low, int64_t b_low_row, float *w)
 {
-#if OF(1, 0, 0)
-    T(dot_finite)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-#else
+    T(decayed_rows)(lanes, rows, /*steps=*/64, first, /*times=*/0.125f, /*scale=*/1.442695f, x, x_row, a, a_row, a_low,
+        a_low_row, y, y_row, b, b_row, b_low, b_low_row, /*after=*/0, w, /*w_query=*/32, /*w_key=*/1);
+}
+TARGET APART void T(dot16)(int64_t lanes, int64_t rows, int64_t first, const float *p, const float *y, int64_t y_row,
+    const float *a, int64_t a_row, const float *a_low, int64_t a_low_row, const float *b, int64_t b_row,
+    const float *b_low, int64_t b_low_row, float *to)
+{
+    T(decayed_queries)(lanes, rows, /*steps=*/64, first, /*times=*/1.0f, /*scale=*/1.442695f, p, /*p_query=*/32,
+        /*p_key=*/1, y, y_row, a, a_row, a_low, a_low_row, b, b_row, b_low, b_low_row, to, /*to_row=*/64);
+}
+TARGET APART void T(dot17)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+    float *compensation)
+{
     T(dot_finite)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-#endif
+        /*b_step=*/32, c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
-#if OF(1, 0, 0)
-TARGET APART void T(dot15)(int64_t steps, const float *a, int64_t a_step, const float *b, float *c, float *compensation)
-#else
-TARGET APART void T(dot15)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
+TARGET APART void T(dot18)(int64_t lanes, int64_t steps, const float *a, int64_t a_step, const float *b, float *c,
     float *compensation)
-#endif
 {
-#if OF(1, 0, 0)
-    T(dot)(/*vectors=*/1, /*lanes=*/16, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b,
-        /*b_step=*/16, c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-#else
-    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/16,
-        c, /*c_row=*/16, /*update=*/3, /*factor=*/NULL, compensation);
-#endif
+    T(dot)(/*vectors=*/2, lanes, /*rows=*/64, /*tail=*/4, steps, /*span=*/192, a, /*a_row=*/1, a_step, b, /*b_step=*/32,
+        c, /*c_row=*/32, /*update=*/3, /*factor=*/NULL, compensation);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -724,9 +699,7 @@ TARGET static void T(gla_dq_dlog_decay_q)(const struct call *call, int64_t task,
     float *const weight = (float *)(void *)(work + 92160); /* [d: 64, j: 288, i: 64 of 80] */
     float *const row_sum = (float *)(void *)(work + 5990400); /* [d: 64, i: 64 of 80] */
     float *const row_sum_compensation = (float *)(void *)(work + 6010880); /* [d: 64, i: 64 of 80] */
-    float *const weight_2 = (float *)(void *)(work + 6031360); /* [d: 64, j: 288, i: 64 of 80] */
-    float *const row_sum_2 = (float *)(void *)(work + 11929600); /* [d: 64, i: 64 of 80] */
-    float *const row_sum_2_compensation = (float *)(void *)(work + 11950080); /* [d: 64, i: 64 of 80] */
+    float *const result = (float *)(void *)(work + 0); /* [d: 64, i: 64 of 80] */
     float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
         call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
     const int64_t dq_row = call->array[ARRAY_dq].strides.row;
@@ -734,10 +707,10 @@ TARGET static void T(gla_dq_dlog_decay_q)(const struct call *call, int64_t task,
         call->array[ARRAY_dlog_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_q].strides.head
         : NULL;
     const int64_t dlog_decay_q_row = call->array[ARRAY_dlog_decay_q].strides.row;
-    float *const dout_tile = (float *)(void *)(work + 11970560); /* [e: 64, i: 64 of 80] */
-    float *const log_decay_q_tile = (float *)(void *)(work + 11991040); /* [d: 64, i: 64 of 80] */
-    float *const log_decay_q_low_tile = (float *)(void *)(work + 12011520); /* [d: 64, i: 64 of 80] */
-    float *const q_tile = (float *)(void *)(work + 12032000); /* [d: 64, i: 64 of 80] */
+    float *const dout_tile = (float *)(void *)(work + 6031360); /* [e: 64, i: 64 of 80] */
+    float *const log_decay_q_tile = (float *)(void *)(work + 6051840); /* [d: 64, i: 64 of 80] */
+    float *const log_decay_q_low_tile = (float *)(void *)(work + 6072320); /* [d: 64, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(work + 6092800); /* [d: 64, i: 64 of 80] */
     int64_t results = i1 - i0; /* rows of dq to prefetch during the first product */
     /* dout_tile = dout, with zeros beyond the last row */
     T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 80, LANES);
@@ -750,13 +723,11 @@ TARGET static void T(gla_dq_dlog_decay_q)(const struct call *call, int64_t task,
         /* q_tile = q, with zeros beyond the last row */
         T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
     }
-    /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
+    /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             T(store)(row_sum + d * 80 + i, T(splat)(0.0f));
             T(store)(row_sum_compensation + d * 80 + i, T(splat)(0.0f));
-            T(store)(row_sum_2 + d * 80 + i, T(splat)(0.0f));
-            T(store)(row_sum_2_compensation + d * 80 + i, T(splat)(0.0f));
         }
     }
     for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
@@ -766,91 +737,59 @@ TARGET static void T(gla_dq_dlog_decay_q)(const struct call *call, int64_t task,
             results);
         results = 0;
         if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), score * ((k * exp2(((log_decay_q_tile - log_decay_k) +
+            /* weight = select(j <= (i + query_start), (score * k) * exp2(((log_decay_q_tile - log_decay_k) +
                (log_decay_q_low_tile - log_decay ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 const T(ints) t_0 = (i0 + i + T(lane)) + query_start;
                 for (int64_t d = 0; d < 64; d++) {
                     T(vec) row_sum_in = (T(vec)){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_1 = T(load)(score + j * 80 + i);
-                        const float k_2 = k[(j0 + j) * k_row + d];
-                        const T(vec) t_3 = T(exp2)(((T(load)(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (T(load)(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
-                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                        const T(vec) weight_new4 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
-                            score_1 * ((k_2 * t_3) * 0.125f), T(splat)(0.0f));
-                        T(store)(weight + d * 23040 + j * 80 + i, weight_new4);
-                        row_sum_in += weight_new4;
-                        T(store)(weight_2 + d * 23040 + j * 80 + i, score_1 * (((T(load)(q_tile + d * 80 + i) * 0.125f)
-                            * k_2) * t_3));
+                        const T(vec) weight_new1 = T(pick)(__builtin_convertvector((j0 + j) <= t_0, T(mask)),
+                            (T(load)(score + j * 80 + i) * (k[(j0 + j) * k_row + d])) *
+                            T(exp2)(((T(load)(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (T(load)(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0 + j) *
+                            log_decay_k_low_row + d]))) * 1.442695f), T(splat)(0.0f));
+                        T(store)(weight + d * 23040 + j * 80 + i, weight_new1);
+                        row_sum_in += weight_new1;
                     }
                     T(add)(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, T(splat)(1));
                 }
             }
         }
         if (!((i0 + query_start + 1) < j1)) { /* the tile is wholly inside the mask */
-            /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
-               * 1.442695f)) * 0.125f ... */
+            /* weight = (score * k) * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile - log_decay_k_low))
+               * 1.442695f); row_sum  ... */
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
                 for (int64_t d = 0; d < 64; d++) {
                     T(vec) row_sum_in = (T(vec)){0};
                     for (int64_t j = 0; j < j1 - j0; j++) {
-                        const T(vec) score_5 = T(load)(score + j * 80 + i);
-                        const float k_6 = k[(j0 + j) * k_row + d];
-                        const T(vec) t_7 = T(exp2)(((T(load)(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) *
-                            log_decay_k_row + d])) + (T(load)(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0
-                            + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                        const T(vec) weight_new8 = score_5 * ((k_6 * t_7) * 0.125f);
-                        T(store)(weight + d * 23040 + j * 80 + i, weight_new8);
-                        row_sum_in += weight_new8;
-                        T(store)(weight_2 + d * 23040 + j * 80 + i, score_5 * (((T(load)(q_tile + d * 80 + i) * 0.125f)
-                            * k_6) * t_7));
+                        const T(vec) weight_new2 = (T(load)(score + j * 80 + i) * (k[(j0 + j) * k_row + d])) *
+                            T(exp2)(((T(load)(log_decay_q_tile + d * 80 + i) - (log_decay_k[(j0 + j) * log_decay_k_row +
+                            d])) + (T(load)(log_decay_q_low_tile + d * 80 + i) - (log_decay_k_low[(j0 + j) *
+                            log_decay_k_low_row + d]))) * 1.442695f);
+                        T(store)(weight + d * 23040 + j * 80 + i, weight_new2);
+                        row_sum_in += weight_new2;
                     }
                     T(add)(row_sum + d * 80 + i, row_sum_compensation + d * 80 + i, row_sum_in, T(splat)(1));
                 }
             }
         }
-        if ((i0 + query_start + 1) < j1) { /* the tile is partly outside the mask */
-            if (dlog_decay_q) {
-                /* weight_2 = select(j <= (i + query_start), weight_2, 0.0f) */
-                for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    const T(ints) t_9 = (i0 + i + T(lane)) + query_start;
-                    for (int64_t d = 0; d < 64; d++)
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            T(store)(weight_2 + d * 23040 + j * 80 + i, T(pick)(__builtin_convertvector((j0 + j) <= t_9,
-                                T(mask)), T(load)(weight_2 + d * 23040 + j * 80 + i), T(splat)(0.0f)));
-                        }
-                }
-            }
-        }
-        if (dlog_decay_q) {
-            /* row_sum_2 += weight_2 */
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                for (int64_t d = 0; d < 64; d++) {
-                    T(vec) row_sum_2_in = (T(vec)){0};
-                    for (int64_t j = 0; j < j1 - j0; j++) {
-                        row_sum_2_in += T(load)(weight_2 + d * 23040 + j * 80 + i);
-                    }
-                    T(add)(row_sum_2 + d * 80 + i, row_sum_2_compensation + d * 80 + i, row_sum_2_in, T(splat)(1));
-                }
-            }
-        }
     }
-    /* row_sum = row_sum; row_sum_2 = row_sum_2 */
+    /* result = row_sum * 0.125f; q_tile = row_sum * (q_tile * 0.125f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
-            T(store)(row_sum + d * 80 + i, T(load)(row_sum + d * 80 + i));
-            T(store)(row_sum_2 + d * 80 + i, T(load)(row_sum_2 + d * 80 + i));
+            const T(vec) row_sum_3 = T(load)(row_sum + d * 80 + i);
+            T(store)(result + d * 80 + i, row_sum_3 * 0.125f);
+            T(store)(q_tile + d * 80 + i, row_sum_3 * (T(load)(q_tile + d * 80 + i) * 0.125f));
         }
     }
     if (dq) {
-        /* dq = row_sum, transposed back */
-        T(transpose_out)(row_sum, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, LANES);
+        /* dq = result, transposed back */
+        T(transpose_out)(result, 80, 64, i1 - i0, dq + i0 * dq_row, dq_row, LANES);
     }
     if (dlog_decay_q) {
-        /* dlog_decay_q = row_sum_2, transposed back */
-        T(transpose_out)(row_sum_2, 80, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, LANES);
+        /* dlog_decay_q = q_tile, transposed back */
+        T(transpose_out)(q_tile, 80, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, LANES);
     }
 }
 
@@ -1024,7 +963,7 @@ TARGET static void T(gla_dk_dv)(const struct call *call, int64_t task, unsigned 
             }
             if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
                 if (dk) {
-                    /* weight_2 = select(j <= (i + query_start), score * ((q * exp2(((log_decay_q - log_decay_k_tile) +
+                    /* weight_2 = select(j <= (i + query_start), (score * q) * exp2(((log_decay_q - log_decay_k_tile) +
                        (log_decay_q_low - log_decay_k_ ... */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
                         const T(ints) t_2 = j0 + j + T(lane);
@@ -1032,12 +971,11 @@ TARGET static void T(gla_dk_dv)(const struct call *call, int64_t task, unsigned 
                             T(vec) row_sum_in = (T(vec)){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
                                 const T(vec) weight_2_new3 = T(pick)(__builtin_convertvector(t_2 <= ((i0 + i) +
-                                    query_start), T(mask)), T(load)(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
-                                    q_row + d]) * T(exp2)((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                    query_start), T(mask)), (T(load)(score + i * 80 + j) * (q[m * q_head + (i0 + i) *
+                                    q_row + d])) * T(exp2)((((log_decay_q[m * log_decay_q_head + (i0 + i) *
                                     log_decay_q_row + d]) - T(load)(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f),
-                                    T(splat)(0.0f));
+                                    T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f), T(splat)(0.0f));
                                 T(store)(weight_2 + d * 23040 + i * 80 + j, weight_2_new3);
                                 row_sum_in += weight_2_new3;
                             }
@@ -1048,17 +986,17 @@ TARGET static void T(gla_dk_dv)(const struct call *call, int64_t task, unsigned 
             }
             if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
                 if (dk) {
-                    /* weight_2 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                       log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
+                    /* weight_2 = (score * q) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
+                       log_decay_k_low_tile)) * 1.442695f); row_su ... */
                     for (int64_t j = 0; j < j1 - j0; j += LANES) {
                         for (int64_t d = 0; d < 64; d++) {
                             T(vec) row_sum_in = (T(vec)){0};
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const T(vec) weight_2_new4 = T(load)(score + i * 80 + j) * (((q[m * q_head + (i0 + i) *
-                                    q_row + d]) * T(exp2)((((log_decay_q[m * log_decay_q_head + (i0 + i) *
+                                const T(vec) weight_2_new4 = (T(load)(score + i * 80 + j) * (q[m * q_head + (i0 + i) *
+                                    q_row + d])) * T(exp2)((((log_decay_q[m * log_decay_q_head + (i0 + i) *
                                     log_decay_q_row + d]) - T(load)(log_decay_k_tile + d * 80 + j)) +
                                     ((log_decay_q_low[m * log_decay_q_low_head + (i0 + i) * log_decay_q_low_row + d]) -
-                                    T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)) * 0.125f);
+                                    T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f);
                                 T(store)(weight_2 + d * 23040 + i * 80 + j, weight_2_new4);
                                 row_sum_in += weight_2_new4;
                             }
@@ -1070,10 +1008,10 @@ TARGET static void T(gla_dk_dv)(const struct call *call, int64_t task, unsigned 
         }
     }
     if (dk) {
-        /* row_sum = row_sum */
+        /* row_sum = row_sum * 0.125f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(row_sum + d * 80 + j, T(load)(row_sum + d * 80 + j));
+                T(store)(row_sum + d * 80 + j, T(load)(row_sum + d * 80 + j) * 0.125f);
             }
         }
     }
@@ -1143,19 +1081,19 @@ TARGET static void T(gla_dlog_decay_k)(const struct call *call, int64_t task, un
         : NULL;
     const int64_t dlog_decay_k_row = call->array[ARRAY_dlog_decay_k].strides.row;
     float *const v_tile = (float *)(void *)(work + 6031360); /* [e: 64, j: 64 of 80] */
-    float *const k_tile = (float *)(void *)(work + 6051840); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_tile = (float *)(void *)(work + 6072320); /* [d: 64, j: 64 of 80] */
-    float *const log_decay_k_low_tile = (float *)(void *)(work + 6092800); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_tile = (float *)(void *)(work + 6051840); /* [d: 64, j: 64 of 80] */
+    float *const log_decay_k_low_tile = (float *)(void *)(work + 6072320); /* [d: 64, j: 64 of 80] */
+    float *const k_tile = (float *)(void *)(work + 6092800); /* [d: 64, j: 64 of 80] */
     int64_t results = j1 - j0; /* rows of dlog_decay_k to prefetch during the first product */
     /* v_tile = v, with zeros beyond the last row */
     T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 80, LANES);
-    /* k_tile = k, with zeros beyond the last row */
-    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, LANES);
     /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
     T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 80, LANES);
     /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
     T(transpose_padded)(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
         log_decay_k_low_tile, 80, LANES);
+    /* k_tile = k, with zeros beyond the last row */
+    T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 80, LANES);
     /* row_sum = 0.0f; row_sum_compensation = 0.0f */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
@@ -1170,18 +1108,18 @@ TARGET static void T(gla_dlog_decay_k)(const struct call *call, int64_t task, un
             dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, results);
         results = 0;
         if (i0 < (j1 - query_start - 1)) { /* the tile is partly outside the mask */
-            /* weight = select(j <= (i + query_start), score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q -
-               log_decay_k_tile) + (log_deca ... */
+            /* weight = select(j <= (i + query_start), (score * q) * exp2(((log_decay_q - log_decay_k_tile) +
+               (log_decay_q_low - log_decay_k_lo ... */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 const T(ints) t_0 = j0 + j + T(lane);
                 for (int64_t d = 0; d < 64; d++) {
                     T(vec) row_sum_in = (T(vec)){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         const T(vec) weight_new1 = T(pick)(__builtin_convertvector(t_0 <= ((i0 + i) + query_start),
-                            T(mask)), T(load)(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) * 0.125f) *
-                            T(load)(k_tile + d * 80 + j)) * T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row + d]) -
-                            T(load)(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row +
-                            d]) - T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f))), T(splat)(0.0f));
+                            T(mask)), (T(load)(score + i * 80 + j) * (q[(i0 + i) * q_row + d])) *
+                            T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - T(load)(log_decay_k_tile + d * 80
+                            + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
+                            T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f), T(splat)(0.0f));
                         T(store)(weight + d * 23040 + i * 80 + j, weight_new1);
                         row_sum_in += weight_new1;
                     }
@@ -1190,16 +1128,16 @@ TARGET static void T(gla_dlog_decay_k)(const struct call *call, int64_t task, un
             }
         }
         if (!(i0 < (j1 - query_start - 1))) { /* the tile is wholly inside the mask */
-            /* weight = score * neg(((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low
-               - log_decay_k_low_tile) ... */
+            /* weight = (score * q) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low - log_decay_k_low_tile))
+               * 1.442695f); row_sum  ... */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t d = 0; d < 64; d++) {
                     T(vec) row_sum_in = (T(vec)){0};
                     for (int64_t i = 0; i < i1 - i0; i++) {
-                        const T(vec) weight_new2 = T(load)(score + i * 80 + j) * (-((((q[(i0 + i) * q_row + d]) *
-                            0.125f) * T(load)(k_tile + d * 80 + j)) * T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row
-                            + d]) - T(load)(log_decay_k_tile + d * 80 + j)) + ((log_decay_q_low[(i0 + i) *
-                            log_decay_q_low_row + d]) - T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f)));
+                        const T(vec) weight_new2 = (T(load)(score + i * 80 + j) * (q[(i0 + i) * q_row + d])) *
+                            T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - T(load)(log_decay_k_tile + d * 80
+                            + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
+                            T(load)(log_decay_k_low_tile + d * 80 + j))) * 1.442695f);
                         T(store)(weight + d * 23040 + i * 80 + j, weight_new2);
                         row_sum_in += weight_new2;
                     }
@@ -1208,15 +1146,15 @@ TARGET static void T(gla_dlog_decay_k)(const struct call *call, int64_t task, un
             }
         }
     }
-    /* row_sum = row_sum */
+    /* k_tile = row_sum * (k_tile * -0.125f) */
     for (int64_t d = 0; d < 64; d++) {
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-            T(store)(row_sum + d * 80 + j, T(load)(row_sum + d * 80 + j));
+            T(store)(k_tile + d * 80 + j, T(load)(row_sum + d * 80 + j) * (T(load)(k_tile + d * 80 + j) * (-0.125f)));
         }
     }
     if (dlog_decay_k) {
-        /* dlog_decay_k = row_sum, transposed back */
-        T(transpose_out)(row_sum, 80, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, LANES);
+        /* dlog_decay_k = k_tile, transposed back */
+        T(transpose_out)(k_tile, 80, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, LANES);
     }
 }
 
@@ -1320,29 +1258,29 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_keys)(const struct call *call, in
         call->array[ARRAY_log_decay_chunk].strides.batch + (g * members + m) *
         call->array[ARRAY_log_decay_chunk].strides.head;
     const int64_t log_decay_chunk_row = call->array[ARRAY_log_decay_chunk].strides.row;
-    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 16] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const k_tile = (float *)(void *)(share->work + 4096); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 12288); /* [d: 64, j: 16] */
-    for (int64_t j0 = chunk * 16, j_end = min(n_k, (chunk + 1) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
+    float *const k_tile = (float *)(void *)(share->work + 8192); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 16384); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 24576); /* [d: 64, j: 32] */
+    for (int64_t j0 = chunk * 32, j_end = min(n_k, (chunk + 1) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         /* k_tile = k, with zeros beyond the last row */
-        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
+        T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
+        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         T(transpose_padded)(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16, 64);
+            log_decay_k_low_tile, 32, 64);
         /* key_features = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low -
            log_decay_k_low_tile)) * 1.442695f) */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t f = 0; f < 64; f++) {
-                T(store)(key_features + f * 16 + j, T(load)(k_tile + f * 16 + j) *
-                    T(exp2)((((log_decay_chunk[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 16 + j)) +
-                    ((log_decay_chunk_low[max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 16 + j))) * 1.442695f));
+                T(store)(key_features + f * 32 + j, T(load)(k_tile + f * 32 + j) *
+                    T(exp2)((((log_decay_chunk[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 32 + j)) +
+                    ((log_decay_chunk_low[max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 32 + j))) * 1.442695f));
             }
         }
         /* state[f][e] = sum over j of key_features * v */
@@ -1380,10 +1318,10 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_fold)(const struct call *call, in
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
         for (int64_t f = f0; f < f1; f += LANES) {
-            const T(vec) t_0 = (T(load)(log_decay_chunk + max(min(((chunk + 1) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - T(load)(log_decay_chunk + max(min((chunk * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f)) + (T(load)(log_decay_chunk_low + max(min(((chunk + 1) * 16) - 1,
-                n_k - 1), 0) * log_decay_chunk_low_row + f) - T(load)(log_decay_chunk_low + max(min((chunk * 16) - 1,
+            const T(vec) t_0 = (T(load)(log_decay_chunk + max(min(((chunk + 1) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - T(load)(log_decay_chunk + max(min((chunk * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f)) + (T(load)(log_decay_chunk_low + max(min(((chunk + 1) * 32) - 1,
+                n_k - 1), 0) * log_decay_chunk_low_row + f) - T(load)(log_decay_chunk_low + max(min((chunk * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_low_row + f));
             const T(vec) t_1 = T(exp2)(t_0 * 1.442695f);
             const T(mask) t_2 = t_1 < 0.5f;
@@ -1461,15 +1399,10 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const score = (float *)(void *)(share->work + 0); /* [j: 16, i: 16] */
-    float *const sum_from_state = (float *)(void *)(share->work + 1024); /* [f: 64, i: 16] */
-    float *const query = (float *)(void *)(share->work + 5120); /* [f: 64, i: 16] */
-    float *const weight = (float *)(void *)(share->work + 9216); /* [d: 64, j: 16, i: 16] */
-    float *const row_sum = (float *)(void *)(share->work + 74752); /* [d: 64, i: 16] */
-    float *const row_sum_compensation = (float *)(void *)(share->work + 78848); /* [d: 64, i: 16] */
-    float *const weight_2 = (float *)(void *)(share->work + 82944); /* [d: 64, j: 16, i: 16] */
-    float *const row_sum_2 = (float *)(void *)(share->work + 148480); /* [d: 64, i: 16] */
-    float *const row_sum_2_compensation = (float *)(void *)(share->work + 152576); /* [d: 64, i: 16] */
+    float *const score = (float *)(void *)(share->work + 0); /* [j: 32, i: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 4096); /* [f: 64, i: 32] */
+    float *const query = (float *)(void *)(share->work + 12288); /* [f: 64, i: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 20480); /* [i: 32, d: 64] */
     float *const dq = call->array[ARRAY_dq].at ? (float *)call->array[ARRAY_dq].at + b *
         call->array[ARRAY_dq].strides.batch + (g * members + m) * call->array[ARRAY_dq].strides.head : NULL;
     const int64_t dq_row = call->array[ARRAY_dq].strides.row;
@@ -1477,151 +1410,97 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
         call->array[ARRAY_dlog_decay_q].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_q].strides.head
         : NULL;
     const int64_t dlog_decay_q_row = call->array[ARRAY_dlog_decay_q].strides.row;
-    float *const dout_tile = (float *)(void *)(share->work + 156672); /* [e: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(share->work + 160768); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 164864); /* [d: 64, i: 16] */
-    float *const q_tile = (float *)(void *)(share->work + 168960); /* [d: 64, i: 16] */
-    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 16) - query_start), i_end = min(n_q,
-        ((chunk + 1) * 16) - query_start); i0 < i_end; i0 += 16) {
-        const int64_t i1 = min(i0 + 16, i_end);
+    float *const dout_tile = (float *)(void *)(share->work + 28672); /* [e: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 20480); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 36864); /* [d: 64, i: 32] */
+    float *const q_tile = (float *)(void *)(share->work + 45056); /* [d: 64, i: 32] */
+    float *const row_sum_turned = (float *)(void *)(share->work + 28672); /* [d: 64, i: 32] */
+    float *const row_sum_turned_2 = (float *)(void *)(share->work + 36864); /* [d: 64, i: 32] */
+    for (int64_t i0 = (chunk == 0) ? 0 : max(0, (chunk * 32) - query_start), i_end = min(n_q,
+        ((chunk + 1) * 32) - query_start); i0 < i_end; i0 += 32) {
+        const int64_t i1 = min(i0 + 32, i_end);
         /* dout_tile = dout, with zeros beyond the last row */
-        T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 16, 64);
+        T(transpose_padded)(dout + i0 * dout_row, dout_row, i1 - i0, 64, dout_tile, 32, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        T(transpose_padded)(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
+        T(transpose_padded)(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         T(transpose_padded)(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16, 64);
+            log_decay_q_low_tile, 32, 64);
         if (dlog_decay_q) {
             /* q_tile = q, with zeros beyond the last row */
-            T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
+            T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
         }
         /* sum_from_state[f][i] = sum over e of state * dout_tile */
-#if OF(1, 0, 0)
-        T(dot10)(state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
-#else
         T(dot10)(round_up(i1 - i0, LANES), state + (chunk - chunk0) * 4096, dout_tile, sum_from_state);
-#endif
         /* query = sum_from_state * (select(chunk == 0, 1.0f, exp2(((log_decay_q_tile - log_decay_chunk) +
            (log_decay_q_low_tile - log_deca ... */
         const int t_8 = chunk == 0;
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             for (int64_t f = 0; f < 64; f++) {
-                const T(vec) sum_from_state_7 = T(load)(sum_from_state + f * 16 + i);
-                const T(vec) t_9 = T(exp2)(((T(load)(log_decay_q_tile + f * 16 + i) - (log_decay_chunk[max(min((chunk *
-                    16) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (T(load)(log_decay_q_low_tile + f * 16 + i) -
-                    (log_decay_chunk_low[max(min((chunk * 16) - 1, n_k - 1),
+                const T(vec) sum_from_state_7 = T(load)(sum_from_state + f * 32 + i);
+                const T(vec) t_9 = T(exp2)(((T(load)(log_decay_q_tile + f * 32 + i) - (log_decay_chunk[max(min((chunk *
+                    32) - 1, n_k - 1), 0) * log_decay_chunk_row + f])) + (T(load)(log_decay_q_low_tile + f * 32 + i) -
+                    (log_decay_chunk_low[max(min((chunk * 32) - 1, n_k - 1),
                     0) * log_decay_chunk_low_row + f]))) * 1.442695f);
-                T(store)(query + f * 16 + i, sum_from_state_7 * ((t_8 ? T(splat)(1.0f) : t_9) * 0.125f));
-                T(store)(sum_from_state + f * 16 + i, sum_from_state_7 * ((T(load)(q_tile + f * 16 + i) * (t_8 ?
+                T(store)(query + f * 32 + i, sum_from_state_7 * ((t_8 ? T(splat)(1.0f) : t_9) * 0.125f));
+                T(store)(sum_from_state + f * 32 + i, sum_from_state_7 * ((T(load)(q_tile + f * 32 + i) * (t_8 ?
                     T(splat)(0.0f) : t_9)) * 0.125f));
             }
         }
-        /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-        for (int64_t d = 0; d < 64; d++) {
-            for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(row_sum + d * 16 + i, T(splat)(0.0f));
-                T(store)(row_sum_compensation + d * 16 + i, T(splat)(0.0f));
-                T(store)(row_sum_2 + d * 16 + i, T(splat)(0.0f));
-                T(store)(row_sum_2_compensation + d * 16 + i, T(splat)(0.0f));
+        /* row_sum = 0.0f */
+        for (int64_t i = 0; i < i1 - i0; i++) {
+            for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+                UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                    T(store)(row_sum + i * 64 + d, T(splat)(0.0f));
+                }
             }
         }
-        for (int64_t j0 = max(0, chunk * 16), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 16) {
-            const int64_t j1 = min(j0 + 16, j_end);
+        for (int64_t j0 = max(0, chunk * 32), j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 32) {
+            const int64_t j1 = min(j0 + 32, j_end);
             /* score[j][i] = sum over e of v * dout_tile */
-#if OF(1, 0, 0)
-            T(dot11)(j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-#else
             T(dot11)(round_up(i1 - i0, LANES), j1 - j0, v + j0 * v_row, v_row, dout_tile, score);
-#endif
-            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                /* weight = select((j <= (i + query_start)) && ((chunk * 16) <= j),
-                   score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_dec ... */
+            if ((j0 < (chunk * 32)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
+                /* score = select((j <= (i + query_start)) && ((chunk * 32) <= j), score, 0.0f) */
                 for (int64_t i = 0; i < i1 - i0; i += LANES) {
                     const T(ints) t_10 = (i0 + i + T(lane)) + query_start;
-                    for (int64_t d = 0; d < 64; d++) {
-                        T(vec) row_sum_in = (T(vec)){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const T(vec) score_11 = T(load)(score + j * 16 + i);
-                            const float k_12 = k[(j0 + j) * k_row + d];
-                            const T(vec) t_13 = T(exp2)(((T(load)(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
-                                * log_decay_k_row + d])) + (T(load)(log_decay_q_low_tile + d * 16 + i) -
-                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                            const T(vec) weight_new14 = T(pick)(__builtin_convertvector(((j0 + j) <= t_10) &
-                                (-(int64_t)((chunk * 16) <= (j0 + j))), T(mask)), score_11 * ((k_12 * t_13) * 0.125f),
-                                T(splat)(0.0f));
-                            T(store)(weight + d * 256 + j * 16 + i, weight_new14);
-                            row_sum_in += weight_new14;
-                            T(store)(weight_2 + d * 256 + j * 16 + i, score_11 * (((T(load)(q_tile + d * 16 + i) *
-                                0.125f) * k_12) * t_13));
-                        }
-                        T(add)(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, T(splat)(1));
+                    for (int64_t j = 0; j < j1 - j0; j++) {
+                        T(store)(score + j * 32 + i, T(pick)(__builtin_convertvector(((j0 + j) <= t_10) &
+                            (-(int64_t)((chunk * 32) <= (j0 + j))), T(mask)), T(load)(score + j * 32 + i),
+                            T(splat)(0.0f)));
                     }
                 }
             }
-            if (!((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1))) { /* the tile is wholly inside the mask */
-                /* weight = score * ((k * exp2(((log_decay_q_tile - log_decay_k) + (log_decay_q_low_tile -
-                   log_decay_k_low)) * 1.442695f)) * 0.125f ... */
-                for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        T(vec) row_sum_in = (T(vec)){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            const T(vec) score_15 = T(load)(score + j * 16 + i);
-                            const float k_16 = k[(j0 + j) * k_row + d];
-                            const T(vec) t_17 = T(exp2)(((T(load)(log_decay_q_tile + d * 16 + i) - (log_decay_k[(j0 + j)
-                                * log_decay_k_row + d])) + (T(load)(log_decay_q_low_tile + d * 16 + i) -
-                                (log_decay_k_low[(j0 + j) * log_decay_k_low_row + d]))) * 1.442695f);
-                            const T(vec) weight_new18 = score_15 * ((k_16 * t_17) * 0.125f);
-                            T(store)(weight + d * 256 + j * 16 + i, weight_new18);
-                            row_sum_in += weight_new18;
-                            T(store)(weight_2 + d * 256 + j * 16 + i, score_15 * (((T(load)(q_tile + d * 16 + i) *
-                                0.125f) * k_16) * t_17));
-                        }
-                        T(add)(row_sum + d * 16 + i, row_sum_compensation + d * 16 + i, row_sum_in, T(splat)(1));
-                    }
-                }
-            }
-            if ((j0 < (chunk * 16)) || ((i0 + query_start + 1) < j1)) { /* the tile is partly outside the mask */
-                if (dlog_decay_q) {
-                    /* weight_2 = select((j <= (i + query_start)) && ((chunk * 16) <= j), weight_2, 0.0f) */
-                    for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                        const T(ints) t_19 = (i0 + i + T(lane)) + query_start;
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t j = 0; j < j1 - j0; j++) {
-                                T(store)(weight_2 + d * 256 + j * 16 + i, T(pick)(__builtin_convertvector(((j0 + j) <=
-                                    t_19) & (-(int64_t)((chunk * 16) <= (j0 + j))), T(mask)),
-                                    T(load)(weight_2 + d * 256 + j * 16 + i), T(splat)(0.0f)));
-                            }
-                    }
-                }
-            }
-            if (dlog_decay_q) {
-                /* row_sum_2 += weight_2 */
-                for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                    for (int64_t d = 0; d < 64; d++) {
-                        T(vec) row_sum_2_in = (T(vec)){0};
-                        for (int64_t j = 0; j < j1 - j0; j++) {
-                            row_sum_2_in += T(load)(weight_2 + d * 256 + j * 16 + i);
-                        }
-                        T(add)(row_sum_2 + d * 16 + i, row_sum_2_compensation + d * 16 + i, row_sum_2_in, T(splat)(1));
-                    }
-                }
-            }
+            /* row_sum[i][d] += sum over j of score * k * a decay */
+            T(dot12)(i1 - i0, j1 - j0, i0 + query_start - j0, score, k + j0 * k_row, k_row,
+                log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
+                log_decay_q_low_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
+                log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, row_sum);
         }
-        /* row_sum = query + row_sum; row_sum_2 = sum_from_state + row_sum_2 */
+        if (dq) {
+            /* row_sum_turned = row_sum, with zeros beyond the last row */
+            T(transpose_padded)(row_sum, 64, i1 - i0, 64, row_sum_turned, 32, 64);
+        }
+        if (dlog_decay_q) {
+            /* row_sum_turned_2 = row_sum, with zeros beyond the last row */
+            T(transpose_padded)(row_sum, 64, i1 - i0, 64, row_sum_turned_2, 32, 64);
+        }
+        /* row_sum_turned = query + (row_sum_turned * 0.125f); q_tile = sum_from_state + (row_sum_turned_2 * (q_tile *
+           0.125f)) */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t i = 0; i < i1 - i0; i += LANES) {
-                T(store)(row_sum + d * 16 + i, T(load)(query + d * 16 + i) + T(load)(row_sum + d * 16 + i));
-                T(store)(row_sum_2 + d * 16 + i, T(load)(sum_from_state + d * 16 + i) + T(load)(row_sum_2 + d * 16 +
-                    i));
+                T(store)(row_sum_turned + d * 32 + i, T(load)(query + d * 32 + i) + (T(load)(row_sum_turned + d * 32 +
+                    i) * 0.125f));
+                T(store)(q_tile + d * 32 + i, T(load)(sum_from_state + d * 32 + i) + (T(load)(row_sum_turned_2 + d * 32
+                    + i) * (T(load)(q_tile + d * 32 + i) * 0.125f)));
             }
         }
         if (dq) {
-            /* dq = row_sum, transposed back */
-            T(transpose_out)(row_sum, 16, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
+            /* dq = row_sum_turned, transposed back */
+            T(transpose_out)(row_sum_turned, 32, 64, i1 - i0, dq + i0 * dq_row, dq_row, 64);
         }
         if (dlog_decay_q) {
-            /* dlog_decay_q = row_sum_2, transposed back */
-            T(transpose_out)(row_sum_2, 16, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
+            /* dlog_decay_q = q_tile, transposed back */
+            T(transpose_out)(q_tile, 32, 64, i1 - i0, dlog_decay_q + i0 * dlog_decay_q_row, dlog_decay_q_row, 64);
         }
     }
 }
@@ -1630,7 +1509,7 @@ TARGET APART void T(gla_linear_dq_dlog_decay_q_queries)(const struct call *call,
 TARGET static void T(gla_linear_dq_dlog_decay_q)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
         T(gla_linear_dq_dlog_decay_q_begin)(call, task, share, iteration);
     synchronise(share);
@@ -1683,7 +1562,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
@@ -1711,13 +1590,13 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
     const float *const dout = (const float *)call->array[ARRAY_dout].at + b * call->array[ARRAY_dout].strides.batch + (g
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
-    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, i: 16] */
+    float *const key_features = (float *)(void *)(share->work + 0); /* [f: 64, i: 32] */
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const q_tile = (float *)(void *)(share->work + 4096); /* [d: 64, i: 16] */
-    float *const log_decay_q_tile = (float *)(void *)(share->work + 8192); /* [d: 64, i: 16] */
-    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 12288); /* [d: 64, i: 16] */
-    float *const log_decay_chunk_at = (float *)(void *)(share->work + 16384); /* [f: 64, i: 16] */
-    float *const log_decay_chunk_low_at = (float *)(void *)(share->work + 20480); /* [f: 64, i: 16] */
+    float *const q_tile = (float *)(void *)(share->work + 8192); /* [d: 64, i: 32] */
+    float *const log_decay_q_tile = (float *)(void *)(share->work + 16384); /* [d: 64, i: 32] */
+    float *const log_decay_q_low_tile = (float *)(void *)(share->work + 24576); /* [d: 64, i: 32] */
+    float *const log_decay_chunk_at = (float *)(void *)(share->work + 32768); /* [f: 64, i: 32] */
+    float *const log_decay_chunk_low_at = (float *)(void *)(share->work + 40960); /* [f: 64, i: 32] */
     /* state = 0.0f */
     for (int64_t f = 0; f < 64; f++) {
         for (int64_t e_first = 0; e_first < 64; e_first += OF(64, 16, 8)) {
@@ -1726,55 +1605,55 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_querie
             }
         }
     }
-    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 16) - query_start),
-        i_end = min(n_q, ((chunks - chunk) * 16) - query_start); i0 < i_end; i0 += 16) {
-        const int64_t i1 = min(i0 + 16, i_end);
+    for (int64_t i0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, ((chunks - chunk - 1) * 32) - query_start),
+        i_end = min(n_q, ((chunks - chunk) * 32) - query_start); i0 < i_end; i0 += 32) {
+        const int64_t i1 = min(i0 + 32, i_end);
         /* q_tile = q, with zeros beyond the last row */
-        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 16, 64);
+        T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 32, 64);
         /* log_decay_q_tile = log_decay_q, with zeros beyond the last row */
-        T(transpose_padded)(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 16, 64);
+        T(transpose_padded)(log_decay_q + i0 * log_decay_q_row, log_decay_q_row, i1 - i0, 64, log_decay_q_tile, 32, 64);
         /* log_decay_q_low_tile = log_decay_q_low, with zeros beyond the last row */
         T(transpose_padded)(log_decay_q_low + i0 * log_decay_q_low_row, log_decay_q_low_row, i1 - i0, 64,
-            log_decay_q_low_tile, 16, 64);
+            log_decay_q_low_tile, 32, 64);
         /* log_decay_chunk_at = log_decay_chunk, at computed subscripts */
-        int64_t part_0[16];
-        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+        int64_t part_0[32];
+        for (int64_t i = 0; i < i1 - i0; i++) part_0[i] = max(min(((max((i0 + i) + query_start, 0) / 32) * 32) - 1,
             n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            int64_t at_1[16];
+            int64_t at_1[32];
             for (int64_t i = 0; i < i1 - i0; i++) at_1[i] = part_0[i] * log_decay_chunk_row + f;
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 16 + i] = log_decay_chunk[at_1[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, LANES); i++) log_decay_chunk_at[f * 16 + i] = 0;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_at[f * 32 + i] = log_decay_chunk[at_1[i]];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, LANES); i++) log_decay_chunk_at[f * 32 + i] = 0;
         }
         /* log_decay_chunk_low_at = log_decay_chunk_low, at computed subscripts */
-        int64_t part_2[16];
-        for (int64_t i = 0; i < i1 - i0; i++) part_2[i] = max(min(((max((i0 + i) + query_start, 0) / 16) * 16) - 1,
+        int64_t part_2[32];
+        for (int64_t i = 0; i < i1 - i0; i++) part_2[i] = max(min(((max((i0 + i) + query_start, 0) / 32) * 32) - 1,
             n_k - 1), 0);
         for (int64_t f = 0; f < 64; f++) {
-            int64_t at_3[16];
+            int64_t at_3[32];
             for (int64_t i = 0; i < i1 - i0; i++) at_3[i] = part_2[i] * log_decay_chunk_low_row + f;
-            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 16 + i] = log_decay_chunk_low[at_3[i]];
-            for (int64_t i = i1 - i0; i < round_up(i1 - i0, LANES); i++) log_decay_chunk_low_at[f * 16 + i] = 0;
+            for (int64_t i = 0; i < i1 - i0; i++) log_decay_chunk_low_at[f * 32 + i] = log_decay_chunk_low[at_3[i]];
+            for (int64_t i = i1 - i0; i < round_up(i1 - i0, LANES); i++) log_decay_chunk_low_at[f * 32 + i] = 0;
         }
-        /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 16) == 0, 1.0f,
+        /* key_features = ((q_tile * 0.125f) * select((max(i + query_start, 0) / 32) == 0, 1.0f,
            exp2(((log_decay_q_tile - log_decay_chunk_ ... */
         for (int64_t i = 0; i < i1 - i0; i += LANES) {
             const T(ints) t_4 = ((((((i0 + i + T(lane)) + query_start) > 0) & ((i0 + i + T(lane)) + query_start)) |
-                (~(((i0 + i + T(lane)) + query_start) > 0) & (0 - (T(ints)){0}))) / 16) == 0;
+                (~(((i0 + i + T(lane)) + query_start) > 0) & (0 - (T(ints)){0}))) / 32) == 0;
             for (int64_t f = 0; f < 64; f++) {
-                const T(vec) log_decay_chunk_at_5 = T(load)(log_decay_chunk_at + f * 16 + i);
-                const T(vec) log_decay_chunk_low_at_6 = T(load)(log_decay_chunk_low_at + f * 16 + i);
-                T(store)(key_features + f * 16 + i, ((T(load)(q_tile + f * 16 + i) * 0.125f) *
+                const T(vec) log_decay_chunk_at_5 = T(load)(log_decay_chunk_at + f * 32 + i);
+                const T(vec) log_decay_chunk_low_at_6 = T(load)(log_decay_chunk_low_at + f * 32 + i);
+                T(store)(key_features + f * 32 + i, ((T(load)(q_tile + f * 32 + i) * 0.125f) *
                     T(pick)(__builtin_convertvector(t_4, T(mask)), T(splat)(1.0f),
-                    T(exp2)(((T(load)(log_decay_q_tile + f * 16 + i) - log_decay_chunk_at_5) +
-                    (T(load)(log_decay_q_low_tile + f * 16 + i) - log_decay_chunk_low_at_6)) * 1.442695f))) *
-                    T(exp2)(((log_decay_chunk_at_5 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 16) - 1, n_k - 1),
+                    T(exp2)(((T(load)(log_decay_q_tile + f * 32 + i) - log_decay_chunk_at_5) +
+                    (T(load)(log_decay_q_low_tile + f * 32 + i) - log_decay_chunk_low_at_6)) * 1.442695f))) *
+                    T(exp2)(((log_decay_chunk_at_5 - (log_decay_chunk[max(min(((chunks - chunk - 1) * 32) - 1, n_k - 1),
                     0) * log_decay_chunk_row + f])) + (log_decay_chunk_low_at_6 - (log_decay_chunk_low[max(min(((chunks
-                    - chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
+                    - chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f]))) * 1.442695f));
             }
         }
         /* state[f][e] += sum over i of key_features * dout */
-        T(dot12)(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
+        T(dot13)(i1 - i0, key_features, dout + i0 * dout_row, dout_row, state + (chunk - chunk0) * 4096);
     }
 }
 
@@ -1785,7 +1664,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t f0 = iteration * 32, f1 = min(f0 + 32, 64);
     const int64_t chunk0 = share->chunk0;
     const int64_t chunk1 = share->chunk1;
@@ -1809,11 +1688,11 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_fold)(
         /* kept_share = select(exp2(((log_decay_chunk - log_decay_chunk) + (log_decay_chunk_low - log_decay_chunk_low))
            * 1.442695f) < 0.5f ... */
         for (int64_t f = f0; f < f1; f += LANES) {
-            const T(vec) t_7 = (T(load)(log_decay_chunk + max(min(((chunks - chunk) * 16) - 1, n_k - 1),
-                0) * log_decay_chunk_row + f) - T(load)(log_decay_chunk + max(min(((chunks - chunk - 1) * 16) - 1,
+            const T(vec) t_7 = (T(load)(log_decay_chunk + max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+                0) * log_decay_chunk_row + f) - T(load)(log_decay_chunk + max(min(((chunks - chunk - 1) * 32) - 1,
                 n_k - 1), 0) * log_decay_chunk_row + f)) + (T(load)(log_decay_chunk_low + max(min(((chunks - chunk) *
-                16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - T(load)(log_decay_chunk_low + max(min(((chunks -
-                chunk - 1) * 16) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
+                32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f) - T(load)(log_decay_chunk_low + max(min(((chunks -
+                chunk - 1) * 32) - 1, n_k - 1), 0) * log_decay_chunk_low_row + f));
             const T(vec) t_8 = T(exp2)(t_7 * 1.442695f);
             const T(mask) t_9 = t_8 < 0.5f;
             T(store)(kept_share + f, T(pick)(t_9, t_8, T(splat)(1.0f)));
@@ -1849,7 +1728,7 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     const int64_t chunk = iteration;
     const int64_t chunk0 = share->chunk0;
     const int64_t m = task % members;
@@ -1891,21 +1770,16 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
         * members + m) * call->array[ARRAY_dout].strides.head;
     const int64_t dout_row = call->array[ARRAY_dout].strides.row;
     float *const state = (float *)(void *)(share->slots + 0); /* [chunk, f: 64, e: 64] */
-    float *const weight = (float *)(void *)(share->work + 0); /* [d: 64, i: 16, j: 16] */
-    float *const weight_2 = (float *)(void *)(share->work + 65536); /* [i: 16, j: 16] */
-    float *const score = (float *)(void *)(share->work + 66560); /* [i: 16, j: 16] */
-    float *const query = (float *)(void *)(share->work + 0); /* [f: 64, j: 16] */
-    float *const sum_from_state = (float *)(void *)(share->work + 4096); /* [f: 64, j: 16] */
-    float *const query_2 = (float *)(void *)(share->work + 67584); /* [f: 64, j: 16] */
-    float *const weight_3 = (float *)(void *)(share->work + 71680); /* [d: 64, i: 16, j: 16] */
-    float *const row_sum = (float *)(void *)(share->work + 137216); /* [d: 64, j: 16] */
-    float *const row_sum_compensation = (float *)(void *)(share->work + 141312); /* [d: 64, j: 16] */
-    float *const query_sum = (float *)(void *)(share->work + 145408); /* [f: 64, j: 16] */
-    float *const row_sum_2 = (float *)(void *)(share->work + 149504); /* [d: 64, j: 16] */
-    float *const row_sum_2_compensation = (float *)(void *)(share->work + 153600); /* [d: 64, j: 16] */
-    float *const sum = (float *)(void *)(share->work + 157696); /* [e: 64, j: 16] */
-    float *const sum_compensation = (float *)(void *)(share->work + 161792); /* [e: 64, j: 16] */
-    float *const sum_from_state_2 = (float *)(void *)(share->work + 165888); /* [e: 64, j: 16] */
+    float *const weight = (float *)(void *)(share->work + 0); /* [i: 32, j: 32] */
+    float *const score = (float *)(void *)(share->work + 4096); /* [i: 32, j: 32] */
+    float *const query = (float *)(void *)(share->work + 0); /* [f: 64, j: 32] */
+    float *const sum_from_state = (float *)(void *)(share->work + 8192); /* [f: 64, j: 32] */
+    float *const query_2 = (float *)(void *)(share->work + 16384); /* [f: 64, j: 32] */
+    float *const row_sum = (float *)(void *)(share->work + 24576); /* [j: 32, d: 64] */
+    float *const query_sum = (float *)(void *)(share->work + 32768); /* [f: 64, j: 32] */
+    float *const sum = (float *)(void *)(share->work + 8192); /* [e: 64, j: 32] */
+    float *const sum_compensation = (float *)(void *)(share->work + 40960); /* [e: 64, j: 32] */
+    float *const sum_from_state_2 = (float *)(void *)(share->work + 49152); /* [e: 64, j: 32] */
     float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (float *)call->array[ARRAY_linear_heads_0].at +
         b * call->array[ARRAY_linear_heads_0].strides.batch + (g * members + m) *
         call->array[ARRAY_linear_heads_0].strides.head : NULL;
@@ -1918,43 +1792,49 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
         call->array[ARRAY_dlog_decay_k].strides.batch + (g * members + m) * call->array[ARRAY_dlog_decay_k].strides.head
         : NULL;
     const int64_t dlog_decay_k_row = call->array[ARRAY_dlog_decay_k].strides.row;
-    float *const k_tile = (float *)(void *)(share->work + 169984); /* [d: 64, j: 16] */
-    float *const log_decay_k_tile = (float *)(void *)(share->work + 174080); /* [d: 64, j: 16] */
-    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 178176); /* [d: 64, j: 16] */
-    float *const v_tile = (float *)(void *)(share->work + 182272); /* [e: 64, j: 16] */
-    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 16), j_end = min(n_k,
-        (chunks - chunk) * 16); j0 < j_end; j0 += 16) {
-        const int64_t j1 = min(j0 + 16, j_end);
+    float *const k_tile = (float *)(void *)(share->work + 57344); /* [d: 64, j: 32] */
+    float *const log_decay_k_tile = (float *)(void *)(share->work + 40960); /* [d: 64, j: 32] */
+    float *const log_decay_k_low_tile = (float *)(void *)(share->work + 49152); /* [d: 64, j: 32] */
+    float *const v_tile = (float *)(void *)(share->work + 65536); /* [e: 64, j: 32] */
+    float *const row_sum_turned = (float *)(void *)(share->work + 0); /* [d: 64, j: 32] */
+    float *const row_sum_turned_2 = (float *)(void *)(share->work + 40960); /* [d: 64, j: 32] */
+    for (int64_t j0 = ((chunks - chunk - 1) == 0) ? 0 : max(0, (chunks - chunk - 1) * 32), j_end = min(n_k,
+        (chunks - chunk) * 32); j0 < j_end; j0 += 32) {
+        const int64_t j1 = min(j0 + 32, j_end);
         if (linear_heads_1 || dlog_decay_k) {
             /* k_tile = k, with zeros beyond the last row */
-            T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 16, 64);
+            T(transpose_padded)(k + j0 * k_row, k_row, j1 - j0, 64, k_tile, 32, 64);
         }
         /* log_decay_k_tile = log_decay_k, with zeros beyond the last row */
-        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 16, 64);
+        T(transpose_padded)(log_decay_k + j0 * log_decay_k_row, log_decay_k_row, j1 - j0, 64, log_decay_k_tile, 32, 64);
         /* log_decay_k_low_tile = log_decay_k_low, with zeros beyond the last row */
         T(transpose_padded)(log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, j1 - j0, 64,
-            log_decay_k_low_tile, 16, 64);
+            log_decay_k_low_tile, 32, 64);
         if (linear_heads_0 || dlog_decay_k) {
             /* v_tile = v, with zeros beyond the last row */
-            T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 16, 64);
+            T(transpose_padded)(v + j0 * v_row, v_row, j1 - j0, 64, v_tile, 32, 64);
             /* sum_from_state[f][j] = sum over e of state * v_tile */
-#if OF(1, 0, 0)
-            T(dot10)(state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
-#else
             T(dot10)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4096, v_tile, sum_from_state);
-#endif
+            /* row_sum = 0.0f */
+            for (int64_t j = 0; j < j1 - j0; j++) {
+                for (int64_t d_first = 0; d_first < 64; d_first += OF(64, 16, 8)) {
+                    UNROLL for (int64_t vector = 0, d = d_first; vector < OF(4, 2, 2); vector++, d += LANES) {
+                        T(store)(row_sum + j * 64 + d, T(splat)(0.0f));
+                    }
+                }
+            }
         }
         /* query = k_tile * exp2(((log_decay_chunk - log_decay_k_tile) + (log_decay_chunk_low - log_decay_k_low_tile)) *
            1.442695f); query_ ... */
         for (int64_t j = 0; j < j1 - j0; j += LANES) {
             for (int64_t f = 0; f < 64; f++) {
-                const T(vec) query_new14 = T(load)(k_tile + f * 16 + j) * T(exp2)((((log_decay_chunk[max(min(((chunks -
-                    chunk) * 16) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 16 + j))
-                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
-                    0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 16 + j))) * 1.442695f);
-                T(store)(query + f * 16 + j, query_new14);
-                T(store)(query_2 + f * 16 + j, T(load)(sum_from_state + f * 16 + j) * (-query_new14));
-                T(store)(query_sum + f * 16 + j, T(splat)(0.0f));
+                const T(vec) query_new14 = T(load)(k_tile + f * 32 + j) * T(exp2)((((log_decay_chunk[max(min(((chunks -
+                    chunk) * 32) - 1, n_k - 1), 0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 32 + j))
+                    + ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+                    0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 32 + j))) * 1.442695f);
+                T(store)(query + f * 32 + j, query_new14);
+                T(store)(query_2 + f * 32 + j, T(load)(sum_from_state + f * 32 + j) * (-query_new14));
+                T(store)(query_sum + f * 32 + j, T(splat)(0.0f));
             }
         }
         if (linear_heads_0) {
@@ -1962,23 +1842,12 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
                log_decay_k_low_tile)) * 1.442 ... */
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
                 for (int64_t f = 0; f < 64; f++) {
-                    T(store)(query_sum + f * 16 + j, T(load)(query_sum + f * 16 + j) + (T(load)(sum_from_state + f * 16
-                        + j) * T(exp2)((((log_decay_chunk[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
-                        0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 16 + j)) +
-                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 16) - 1, n_k - 1),
-                        0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 16 + j))) *
+                    T(store)(query_sum + f * 32 + j, T(load)(query_sum + f * 32 + j) + (T(load)(sum_from_state + f * 32
+                        + j) * T(exp2)((((log_decay_chunk[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_row + f]) - T(load)(log_decay_k_tile + f * 32 + j)) +
+                        ((log_decay_chunk_low[max(min(((chunks - chunk) * 32) - 1, n_k - 1),
+                        0) * log_decay_chunk_low_row + f]) - T(load)(log_decay_k_low_tile + f * 32 + j))) *
                         1.442695f)));
-                }
-            }
-        }
-        if (linear_heads_0 || dlog_decay_k) {
-            /* row_sum = 0.0f; row_sum_compensation = 0.0f; row_sum_2 = 0.0f; row_sum_2_compensation = 0.0f */
-            for (int64_t d = 0; d < 64; d++) {
-                for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    T(store)(row_sum + d * 16 + j, T(splat)(0.0f));
-                    T(store)(row_sum_compensation + d * 16 + j, T(splat)(0.0f));
-                    T(store)(row_sum_2 + d * 16 + j, T(splat)(0.0f));
-                    T(store)(row_sum_2_compensation + d * 16 + j, T(splat)(0.0f));
                 }
             }
         }
@@ -1986,197 +1855,124 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
             /* sum = 0.0f; sum_compensation = 0.0f */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    T(store)(sum + e * 16 + j, T(splat)(0.0f));
-                    T(store)(sum_compensation + e * 16 + j, T(splat)(0.0f));
+                    T(store)(sum + e * 32 + j, T(splat)(0.0f));
+                    T(store)(sum_compensation + e * 32 + j, T(splat)(0.0f));
                 }
             }
             /* sum_from_state_2[e][j] = sum over f of state * query */
-#if OF(1, 0, 0)
-            T(dot13)(state + (chunk - chunk0) * 4096, query, sum_from_state_2);
-#else
-            T(dot13)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
-#endif
+            T(dot14)(round_up(j1 - j0, LANES), state + (chunk - chunk0) * 4096, query, sum_from_state_2);
         }
         /* the ranges of i that some query of the tile may see */
         struct attn_range i_range[] = {
-            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 16) - 1) / 16) * 16) - query_start + 16},
+            {max(j0 - query_start, -query_start), (((j1 - floor_mod(j1 - 1, 32) - 1) / 32) * 32) - query_start + 32},
             {j0 - query_start, (0 <= (j1 - 1)) ? (-query_start) : 0},
         };
         const int64_t i_ranges = attn_union(i_range, 2, 0, n_q);
         /* the ranges that every query of the tile sees */
         struct attn_range i_inside[] = {
-            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 16)) / 16) * 16) - query_start + 16},
+            {max(j1 - query_start - 1, -query_start), (((j0 - floor_mod(j0, 32)) / 32) * 32) - query_start + 32},
             {j1 - query_start - 1, (0 <= j0) ? (-query_start) : 0},
         };
         const int64_t i_insides = attn_union(i_inside, 2, 0, n_q);
         for (int64_t piece = 0; piece < i_ranges; piece++) {
-            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 16) {
-                const int64_t i1 = min(i0 + 16, i_end);
-                if (linear_heads_1 || dlog_decay_k) {
-                    /* weight = ((q * 0.125f) * k_tile) * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                       log_decay_k_low_tile)) * 1.442695f) */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                T(store)(weight + d * 256 + i * 16 + j, (((q[(i0 + i) * q_row + d]) * 0.125f) *
-                                    T(load)(k_tile + d * 16 + j)) * T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row +
-                                    d]) - T(load)(log_decay_k_tile + d * 16 + j)) + ((log_decay_q_low[(i0 + i) *
-                                    log_decay_q_low_row + d]) - T(load)(log_decay_k_low_tile + d * 16 + j))) *
-                                    1.442695f));
-                            }
-                    }
-                }
+            for (int64_t i0 = i_range[piece].from, i_end = i_range[piece].to; i0 < i_end; i0 += 32) {
+                const int64_t i1 = min(i0 + 32, i_end);
                 if (linear_heads_1) {
-                    /* weight_2 = 0.0f */
+                    /* weight = 0.0f */
                     for (int64_t i = 0; i < i1 - i0; i++) {
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            T(store)(weight_2 + i * 16 + j, T(splat)(0.0f));
+                            T(store)(weight + i * 32 + j, T(splat)(0.0f));
                         }
                     }
-                    /* weight_2 += weight */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(vec) weight_2_in = (T(vec)){0};
-                            for (int64_t d = 0; d < 64; d++) {
-                                weight_2_in += T(load)(weight + d * 256 + i * 16 + j);
+                    /* weight[i][j] += sum over d of k * q * a decay, for j up to the query's last key */
+                    T(dot15)(i1 - i0, j1 - j0, i0 + query_start - j0, q + i0 * q_row, q_row,
+                        log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
+                        log_decay_q_low_row, k + j0 * k_row, k_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
+                        log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, weight);
+                }
+                if (linear_heads_0 || dlog_decay_k) {
+                    /* score[i][j] = sum over e of dout * v_tile */
+                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
+                }
+                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
+                    if (linear_heads_0 || dlog_decay_k) {
+                        /* score = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
+                           score, 0.0f) */
+                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
+                            const T(ints) t_15 = j0 + j + T(lane);
+                            for (int64_t i = 0; i < i1 - i0; i++) {
+                                const int64_t t_16 = (i0 + i) + query_start;
+                                T(store)(score + i * 32 + j, T(pick)(__builtin_convertvector((t_15 <= t_16) & (((max((i0
+                                    + i) + query_start, 0) / 32) * 32) <= t_15), T(mask)), T(load)(score + i * 32 + j),
+                                    T(splat)(0.0f)));
                             }
-                            T(store)(weight_2 + i * 16 + j, T(load)(weight_2 + i * 16 + j) + weight_2_in);
                         }
                     }
                 }
                 if (linear_heads_0 || dlog_decay_k) {
-                    /* score[i][j] = sum over e of dout * v_tile */
-#if OF(1, 0, 0)
-                    T(dot11)(i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
-#else
-                    T(dot11)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, v_tile, score);
-#endif
-                    /* weight_3 = score * ((q * exp2(((log_decay_q - log_decay_k_tile) + (log_decay_q_low -
-                       log_decay_k_low_tile)) * 1.442695f)) * 0.12 ... */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        for (int64_t d = 0; d < 64; d++)
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                const T(vec) score_15 = T(load)(score + i * 16 + j);
-                                T(store)(weight_3 + d * 256 + i * 16 + j, score_15 * (((q[(i0 + i) * q_row + d]) *
-                                    T(exp2)((((log_decay_q[(i0 + i) * log_decay_q_row + d]) - T(load)(log_decay_k_tile +
-                                    d * 16 + j)) + ((log_decay_q_low[(i0 + i) * log_decay_q_low_row + d]) -
-                                    T(load)(log_decay_k_low_tile + d * 16 + j))) * 1.442695f)) * 0.125f));
-                                T(store)(weight + d * 256 + i * 16 + j, score_15 * (-T(load)(weight + d * 256 + i * 16 +
-                                    j)));
-                            }
-                    }
-                }
-                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    if (dlog_decay_k) {
-                        /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                           weight, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            const T(ints) t_16 = j0 + j + T(lane);
-                            for (int64_t d = 0; d < 64; d++)
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_17 = (i0 + i) + query_start;
-                                    T(store)(weight + d * 256 + i * 16 + j, T(pick)(__builtin_convertvector((t_16 <=
-                                        t_17) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_16), T(mask)),
-                                        T(load)(weight + d * 256 + i * 16 + j), T(splat)(0.0f)));
-                                }
-                        }
-                    }
-                }
-                if (dlog_decay_k) {
-                    /* row_sum += weight */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        for (int64_t d = 0; d < 64; d++) {
-                            T(vec) row_sum_in = (T(vec)){0};
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_in += T(load)(weight + d * 256 + i * 16 + j);
-                            }
-                            T(add)(row_sum + d * 16 + j, row_sum_compensation + d * 16 + j, row_sum_in, T(splat)(1));
-                        }
-                    }
-                }
-                if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
-                    if (linear_heads_0) {
-                        /* weight_3 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                           weight_3, 0.0f) */
-                        for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            const T(ints) t_18 = j0 + j + T(lane);
-                            for (int64_t d = 0; d < 64; d++)
-                                for (int64_t i = 0; i < i1 - i0; i++) {
-                                    const int64_t t_19 = (i0 + i) + query_start;
-                                    T(store)(weight_3 + d * 256 + i * 16 + j, T(pick)(__builtin_convertvector((t_18 <=
-                                        t_19) & (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_18), T(mask)),
-                                        T(load)(weight_3 + d * 256 + i * 16 + j), T(splat)(0.0f)));
-                                }
-                        }
-                    }
-                }
-                if (linear_heads_0) {
-                    /* row_sum_2 += weight_3 */
-                    for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                        for (int64_t d = 0; d < 64; d++) {
-                            T(vec) row_sum_2_in = (T(vec)){0};
-                            for (int64_t i = 0; i < i1 - i0; i++) {
-                                row_sum_2_in += T(load)(weight_3 + d * 256 + i * 16 + j);
-                            }
-                            T(add)(row_sum_2 + d * 16 + j, row_sum_2_compensation + d * 16 + j, row_sum_2_in,
-                                T(splat)(1));
-                        }
-                    }
+                    /* row_sum[j][d] += sum over i of score * q * a decay */
+                    T(dot16)(i1 - i0, j1 - j0, i0 + query_start - j0, score, q + i0 * q_row, q_row,
+                        log_decay_q + i0 * log_decay_q_row, log_decay_q_row, log_decay_q_low + i0 * log_decay_q_low_row,
+                        log_decay_q_low_row, log_decay_k + j0 * log_decay_k_row, log_decay_k_row,
+                        log_decay_k_low + j0 * log_decay_k_low_row, log_decay_k_low_row, row_sum);
                 }
                 if (!attn_covers(i_inside, i_insides, i0, i1)) { /* the tile is partly outside the mask */
                     if (linear_heads_1) {
-                        /* weight_2 = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 16) * 16) <= j),
-                           weight_2, 0.0f) */
+                        /* weight = select((j <= (i + query_start)) && (((max(i + query_start, 0) / 32) * 32) <= j),
+                           weight, 0.0f) */
                         for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                            const T(ints) t_20 = j0 + j + T(lane);
+                            const T(ints) t_17 = j0 + j + T(lane);
                             for (int64_t i = 0; i < i1 - i0; i++) {
-                                const int64_t t_21 = (i0 + i) + query_start;
-                                T(store)(weight_2 + i * 16 + j, T(pick)(__builtin_convertvector((t_20 <= t_21) &
-                                    (((max((i0 + i) + query_start, 0) / 16) * 16) <= t_20), T(mask)),
-                                    T(load)(weight_2 + i * 16 + j), T(splat)(0.0f)));
+                                const int64_t t_18 = (i0 + i) + query_start;
+                                T(store)(weight + i * 32 + j, T(pick)(__builtin_convertvector((t_17 <= t_18) &
+                                    (((max((i0 + i) + query_start, 0) / 32) * 32) <= t_17), T(mask)),
+                                    T(load)(weight + i * 32 + j), T(splat)(0.0f)));
                             }
                         }
                     }
                 }
                 if (linear_heads_1) {
-                    /* sum[e][j] += sum over i of dout * weight_2 */
+                    /* sum[e][j] += sum over i of dout * weight */
                     if (__builtin_expect((!attn_covers(i_inside, i_insides, i0, i1)) && !T(finite)(dout + i0 * dout_row,
                         dout_row, i1 - i0, 64), 0)) { /* infinity and NaN affect only queries that see them */
-#if OF(1, 0, 0)
-                        T(dot14)(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
-#else
-                        T(dot14)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        T(dot17)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
-#endif
                         for (int64_t i = 0; i < i1 - i0; i++) {
-                            T(mask) in_region[OF(1, 2, 4)] = {0};
+                            T(mask) in_region[OF(2, 4, 8)] = {0};
                             if (T(finite)(dout + i0 * dout_row + i * dout_row, 1, 64, 1)) continue;
-                            const int64_t t_23 = (i0 + i) + query_start;
-                            const int64_t t_24 = (max((i0 + i) + query_start, 0) / 16) * 16;
+                            const int64_t t_20 = (i0 + i) + query_start;
+                            const int64_t t_21 = (max((i0 + i) + query_start, 0) / 32) * 32;
                             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                                const T(ints) t_22 = j0 + j + T(lane);
-                                in_region[j / LANES] = __builtin_convertvector((t_22 <= t_23) & (t_24 <= t_22),
+                                const T(ints) t_19 = j0 + j + T(lane);
+                                in_region[j / LANES] = __builtin_convertvector((t_19 <= t_20) & (t_21 <= t_19),
                                     T(mask));
                             }
-                            T(add_seen)(64, sum, 16, dout + i0 * dout_row + i * dout_row, 1, weight_2 + i * 16,
-                                in_region, j1 - j0);
+                            T(add_seen)(64, sum, 32, dout + i0 * dout_row + i * dout_row, 1, weight + i * 32, in_region,
+                                j1 - j0);
                         }
                     } else
-#if OF(1, 0, 0)
-                        T(dot15)(i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum, sum_compensation);
-#else
-                        T(dot15)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight_2, sum,
+                        T(dot18)(round_up(j1 - j0, LANES), i1 - i0, dout + i0 * dout_row, dout_row, weight, sum,
                             sum_compensation);
-#endif
                 }
             }
         }
+        if (dlog_decay_k) {
+            /* row_sum_turned = row_sum, with zeros beyond the last row */
+            T(transpose_padded)(row_sum, 64, j1 - j0, 64, row_sum_turned, 32, 64);
+        }
+        if (linear_heads_0) {
+            /* row_sum_turned_2 = row_sum, with zeros beyond the last row */
+            T(transpose_padded)(row_sum, 64, j1 - j0, 64, row_sum_turned_2, 32, 64);
+        }
         if (linear_heads_0 || dlog_decay_k) {
-            /* row_sum = query_2 + row_sum; row_sum_2 = query_sum + row_sum_2 */
+            /* k_tile = query_2 + (row_sum_turned * (k_tile * -0.125f));
+               row_sum_turned_2 = query_sum + (row_sum_turned_2 * 0.125f) */
             for (int64_t d = 0; d < 64; d++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    T(store)(row_sum + d * 16 + j, T(load)(query_2 + d * 16 + j) + T(load)(row_sum + d * 16 + j));
-                    T(store)(row_sum_2 + d * 16 + j, T(load)(query_sum + d * 16 + j) + T(load)(row_sum_2 + d * 16 + j));
+                    T(store)(k_tile + d * 32 + j, T(load)(query_2 + d * 32 + j) + (T(load)(row_sum_turned + d * 32 + j)
+                        * (T(load)(k_tile + d * 32 + j) * (-0.125f))));
+                    T(store)(row_sum_turned_2 + d * 32 + j, T(load)(query_sum + d * 32 + j) + (T(load)(row_sum_turned_2
+                        + d * 32 + j) * 0.125f));
                 }
             }
         }
@@ -2184,22 +1980,22 @@ TARGET APART void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_keys)(
             /* sum = sum + sum_from_state_2 */
             for (int64_t e = 0; e < 64; e++) {
                 for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                    T(store)(sum + e * 16 + j, T(load)(sum + e * 16 + j) + T(load)(sum_from_state_2 + e * 16 + j));
+                    T(store)(sum + e * 32 + j, T(load)(sum + e * 32 + j) + T(load)(sum_from_state_2 + e * 32 + j));
                 }
             }
         }
         if (linear_heads_0) {
-            /* linear_heads_0 = row_sum_2, transposed back */
-            T(transpose_out)(row_sum_2, 16, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row, linear_heads_0_row,
-                64);
+            /* linear_heads_0 = row_sum_turned_2, transposed back */
+            T(transpose_out)(row_sum_turned_2, 32, 64, j1 - j0, linear_heads_0 + j0 * linear_heads_0_row,
+                linear_heads_0_row, 64);
         }
         if (linear_heads_1) {
             /* linear_heads_1 = sum, transposed back */
-            T(transpose_out)(sum, 16, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
+            T(transpose_out)(sum, 32, 64, j1 - j0, linear_heads_1 + j0 * linear_heads_1_row, linear_heads_1_row, 64);
         }
         if (dlog_decay_k) {
-            /* dlog_decay_k = row_sum, transposed back */
-            T(transpose_out)(row_sum, 16, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 64);
+            /* dlog_decay_k = k_tile, transposed back */
+            T(transpose_out)(k_tile, 32, 64, j1 - j0, dlog_decay_k + j0 * dlog_decay_k_row, dlog_decay_k_row, 64);
         }
     }
 }
@@ -2209,7 +2005,7 @@ TARGET static void T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k)(cons
     struct share *share)
 {
     const int64_t n_k = call->p.n_k;
-    const int64_t chunks = n_k > 0 ? (n_k - 1) / 16 + 1 : 1;
+    const int64_t chunks = n_k > 0 ? (n_k - 1) / 32 + 1 : 1;
     for (int64_t iteration = share->number; iteration < ((64 + 31) / 32); iteration += share->threads)
         T(gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_begin)(call, task, share, iteration);
     synchronise(share);
@@ -2241,8 +2037,8 @@ TARGET static void T(gla_linear_totals1)(const struct call *call, int64_t task, 
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
     const int64_t n_k = call->p.n_k;
-    const int64_t tiles = (n_k + 16 - 1) / 16, j0 = (tiles - 1 - task % tiles) * 16,
-        j1 = min(j0 + 16, n_k);
+    const int64_t tiles = (n_k + 32 - 1) / 32, j0 = (tiles - 1 - task % tiles) * 32,
+        j1 = min(j0 + 32, n_k);
     const int64_t g = task / tiles % kv_heads;
     const int64_t b = task / tiles / kv_heads;
     const float *const linear_heads_0 = call->array[ARRAY_linear_heads_0].at ? (const float
@@ -2255,21 +2051,21 @@ TARGET static void T(gla_linear_totals1)(const struct call *call, int64_t task, 
         call->array[ARRAY_linear_heads_1].strides.head : NULL;
     const int64_t linear_heads_1_row = call->array[ARRAY_linear_heads_1].strides.row;
     const int64_t linear_heads_1_head = call->array[ARRAY_linear_heads_1].strides.head;
-    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 16] */
-    float *const row_sum_2 = (float *)(void *)(work + 4096); /* [e: 64, j: 16] */
+    float *const row_sum = (float *)(void *)(work + 0); /* [d: 64, j: 32] */
+    float *const row_sum_2 = (float *)(void *)(work + 8192); /* [e: 64, j: 32] */
     float *const dk = call->array[ARRAY_dk].at ? (float *)call->array[ARRAY_dk].at + b *
         call->array[ARRAY_dk].strides.batch + g * call->array[ARRAY_dk].strides.head : NULL;
     const int64_t dk_row = call->array[ARRAY_dk].strides.row;
     float *const dv = call->array[ARRAY_dv].at ? (float *)call->array[ARRAY_dv].at + b *
         call->array[ARRAY_dv].strides.batch + g * call->array[ARRAY_dv].strides.head : NULL;
     const int64_t dv_row = call->array[ARRAY_dv].strides.row;
-    float *const linear_heads_0_tile = (float *)(void *)(work + 8192); /* [d: 64, j: 16] */
-    float *const linear_heads_1_tile = (float *)(void *)(work + 12288); /* [e: 64, j: 16] */
+    float *const linear_heads_0_tile = (float *)(void *)(work + 16384); /* [d: 64, j: 32] */
+    float *const linear_heads_1_tile = (float *)(void *)(work + 24576); /* [e: 64, j: 32] */
     if (dk) {
         /* row_sum = 0.0f */
         for (int64_t d = 0; d < 64; d++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(row_sum + d * 16 + j, T(splat)(0.0f));
+                T(store)(row_sum + d * 32 + j, T(splat)(0.0f));
             }
         }
     }
@@ -2277,7 +2073,7 @@ TARGET static void T(gla_linear_totals1)(const struct call *call, int64_t task, 
         /* row_sum_2 = 0.0f */
         for (int64_t e = 0; e < 64; e++) {
             for (int64_t j = 0; j < j1 - j0; j += LANES) {
-                T(store)(row_sum_2 + e * 16 + j, T(splat)(0.0f));
+                T(store)(row_sum_2 + e * 32 + j, T(splat)(0.0f));
             }
         }
     }
@@ -2285,61 +2081,43 @@ TARGET static void T(gla_linear_totals1)(const struct call *call, int64_t task, 
         if (dk) {
             /* linear_heads_0_tile = linear_heads_0, with zeros beyond the last row */
             T(transpose_padded)(linear_heads_0 + m * linear_heads_0_head + j0 * linear_heads_0_row, linear_heads_0_row,
-                j1 - j0, 64, linear_heads_0_tile, 16, LANES);
+                j1 - j0, 64, linear_heads_0_tile, 32, LANES);
         }
         if (dv) {
             /* linear_heads_1_tile = linear_heads_1, with zeros beyond the last row */
             T(transpose_padded)(linear_heads_1 + m * linear_heads_1_head + j0 * linear_heads_1_row, linear_heads_1_row,
-                j1 - j0, 64, linear_heads_1_tile, 16, LANES);
+                j1 - j0, 64, linear_heads_1_tile, 32, LANES);
         }
         if (dk) {
             /* row_sum += linear_heads_0_tile */
-#if OF(1, 0, 0)
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-#else
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += (2 * LANES)) {
-#endif
                 for (int64_t d = 0; d < 64; d++) {
-#if OF(1, 0, 0)
-                    T(store)(row_sum + d * 16 + j, T(load)(row_sum + d * 16 + j) + T(load)(linear_heads_0_tile + d * 16
-                        + j));
-#else
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
-                        T(store)(row_sum + d * 16 + j, T(load)(row_sum + d * 16 + j) + T(load)(linear_heads_0_tile + d *
-                            16 + j));
+                        T(store)(row_sum + d * 32 + j, T(load)(row_sum + d * 32 + j) + T(load)(linear_heads_0_tile + d *
+                            32 + j));
                     }
-#endif
                 }
             }
         }
         if (dv) {
             /* row_sum_2 += linear_heads_1_tile */
-#if OF(1, 0, 0)
-            for (int64_t j = 0; j < j1 - j0; j += 16) {
-#else
             for (int64_t j_first = 0; j_first < j1 - j0; j_first += (2 * LANES)) {
-#endif
                 for (int64_t e = 0; e < 64; e++) {
-#if OF(1, 0, 0)
-                    T(store)(row_sum_2 + e * 16 + j, T(load)(row_sum_2 + e * 16 + j) + T(load)(linear_heads_1_tile + e *
-                        16 + j));
-#else
                     UNROLL for (int64_t vector = 0, j = j_first; vector < 2; vector++, j += LANES) {
-                        T(store)(row_sum_2 + e * 16 + j, T(load)(row_sum_2 + e * 16 + j) + T(load)(linear_heads_1_tile +
-                            e * 16 + j));
+                        T(store)(row_sum_2 + e * 32 + j, T(load)(row_sum_2 + e * 32 + j) + T(load)(linear_heads_1_tile +
+                            e * 32 + j));
                     }
-#endif
                 }
             }
         }
     }
     if (dk) {
         /* dk = row_sum, transposed back */
-        T(transpose_out)(row_sum, 16, 64, j1 - j0, dk + j0 * dk_row, dk_row, LANES);
+        T(transpose_out)(row_sum, 32, 64, j1 - j0, dk + j0 * dk_row, dk_row, LANES);
     }
     if (dv) {
         /* dv = row_sum_2, transposed back */
-        T(transpose_out)(row_sum_2, 16, 64, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
+        T(transpose_out)(row_sum_2, 32, 64, j1 - j0, dv + j0 * dv_row, dv_row, LANES);
     }
 }
 
@@ -2597,14 +2375,14 @@ static const struct program programs_v4[] = {
      .rows = gla_linear_terms_dgate_v4, .tile = 64, .own = 40960, .of_pair = 128,
          .wanted = (const uint16_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
     {.role = RUN_BACKWARD, .part = 2, .from = 48, .sums_slices = 1,
-     .rows = gla_linear_totals1_v4, .tile = 16, .own = 16384, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
+     .rows = gla_linear_totals1_v4, .tile = 32, .own = 32768, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
-     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 186368, .of_token = 4160,
+     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v4, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
          NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
-     .head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 173056, .of_token = 4160, .in_keys = 1,
+     .head = gla_linear_dq_dlog_decay_q_v4, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
          .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
@@ -2617,7 +2395,7 @@ static const struct program programs_v4[] = {
      .rows = gla_dk_dv_v4, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv,
          NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD,
-     .rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 12052480, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
+     .rows = gla_dq_dlog_decay_q_v4, .tile = 64, .own = 6113280, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
          ARRAY_dlog_decay_q, NO_ARRAY}},
     {.role = RUN_TERMS,
      .rows = gla_terms_v4, .tile = 64, .own = 32768, .of_pair = 128},
@@ -2638,14 +2416,14 @@ static const struct program programs_v3[] = {
      .rows = gla_linear_terms_dgate_v3, .tile = 64, .own = 40960, .of_pair = 128,
          .wanted = (const uint16_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
     {.role = RUN_BACKWARD, .part = 2, .from = 48, .sums_slices = 1,
-     .rows = gla_linear_totals1_v3, .tile = 16, .own = 16384, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
+     .rows = gla_linear_totals1_v3, .tile = 32, .own = 32768, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
-     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 186368, .of_token = 4160,
+     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_v3, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
          NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
-     .head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 173056, .of_token = 4160, .in_keys = 1,
+     .head = gla_linear_dq_dlog_decay_q_v3, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
          .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
@@ -2658,7 +2436,7 @@ static const struct program programs_v3[] = {
      .rows = gla_dk_dv_v3, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv,
          NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD,
-     .rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 12052480, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
+     .rows = gla_dq_dlog_decay_q_v3, .tile = 64, .own = 6113280, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
          ARRAY_dlog_decay_q, NO_ARRAY}},
     {.role = RUN_TERMS,
      .rows = gla_terms_v3, .tile = 64, .own = 32768, .of_pair = 128},
@@ -2674,14 +2452,14 @@ static const struct program programs_any[] = {
      .rows = gla_linear_terms_dgate_any, .tile = 64, .own = 40960, .of_pair = 128,
          .wanted = (const uint16_t[]){ARRAY_dgate_array, NO_ARRAY}, .of_keys = OF_QUERY_HEAD},
     {.role = RUN_BACKWARD, .part = 2, .from = 48, .sums_slices = 1,
-     .rows = gla_linear_totals1_any, .tile = 16, .own = 16384, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
+     .rows = gla_linear_totals1_any, .tile = 32, .own = 32768, .of_token = 4160, .wanted = (const uint16_t[]){ARRAY_dk,
          ARRAY_dv, NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD, .part = 1, .from = 48,
-     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any, .tile = -1, .own = 186368, .of_token = 4160,
+     .head = gla_linear_linear_heads_0_linear_heads_1_dlog_decay_k_any, .tile = -1, .own = 73728, .of_token = 4160,
          .in_keys = 1, .wanted = (const uint16_t[]){ARRAY_dlog_decay_k, ARRAY_linear_heads_0, ARRAY_linear_heads_1,
          NO_ARRAY}, .shared = 32768, .slot = 16384, .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .from = 48,
-     .head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 173056, .of_token = 4160, .in_keys = 1,
+     .head = gla_linear_dq_dlog_decay_q_any, .tile = -1, .own = 53248, .of_token = 4160, .in_keys = 1,
          .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}, .shared = 32768, .slot = 16384,
          .slots = 4, .together = 1},
     {.role = RUN_BACKWARD, .part = 3, .of_terms = 1,
@@ -2694,8 +2472,8 @@ static const struct program programs_any[] = {
      .rows = gla_dk_dv_any, .tile = 64, .own = 6246400, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dk, ARRAY_dv,
          NO_ARRAY}, .of_keys = OF_KEY_HEAD},
     {.role = RUN_BACKWARD,
-     .rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 12052480, .of_pair = 128,
-         .wanted = (const uint16_t[]){ARRAY_dq, ARRAY_dlog_decay_q, NO_ARRAY}},
+     .rows = gla_dq_dlog_decay_q_any, .tile = 64, .own = 6113280, .of_pair = 128, .wanted = (const uint16_t[]){ARRAY_dq,
+         ARRAY_dlog_decay_q, NO_ARRAY}},
     {.role = RUN_TERMS,
      .rows = gla_terms_any, .tile = 64, .own = 32768, .of_pair = 128},
 };
@@ -2775,7 +2553,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel gla_kernel = {
-    .name = "gla", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "gla", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct gla_params),
     .params_size = gla_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = gla_workspace,

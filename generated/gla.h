@@ -1,4 +1,4 @@
-/* gla.h, made by attnc 0.1.0: attnc gla.yaml
+/* gla.h, made by attnc 0.2.0: attnc gla.yaml
    gated linear attention: each element of the state has its own decay at each position
    Yang et al., Gated Linear Attention Transformers with Hardware-Efficient Training (ICML 2024), section 4.2;
    gate is the logarithm of alpha

@@ -1,4 +1,4 @@
-/* hedgehog.c, made by attnc 0.1.0: attnc hedgehog.yaml
+/* hedgehog.c, made by attnc 0.2.0: attnc hedgehog.yaml
    C11 with GNU extensions, for a C compiler; C++ includes hedgehog.h.
    Hedgehog attention, a learned feature map that mimics the softmax
    Zhang et al., The Hedgehog and the Porcupine (ICLR 2024), section 4
@@ -1297,7 +1297,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel hedgehog_kernel = {
-    .name = "hedgehog", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "hedgehog", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct hedgehog_params),
     .params_size = hedgehog_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = hedgehog_workspace,

@@ -1,4 +1,4 @@
-/* hedgehog.h, made by attnc 0.1.0: attnc hedgehog.yaml
+/* hedgehog.h, made by attnc 0.2.0: attnc hedgehog.yaml
    Hedgehog attention, a learned feature map that mimics the softmax
    Zhang et al., The Hedgehog and the Porcupine (ICLR 2024), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* infini.c, made by attnc 0.1.0: attnc infini.yaml
+/* infini.c, made by attnc 0.2.0: attnc infini.yaml
    C11 with GNU extensions, for a C compiler; C++ includes infini.h.
    softmax inside a segment, and a linear memory of all earlier segments, mixed by a learned gate
    Munkhdalai, Faruqui and Gopal, Leave No Context Behind: Efficient Infinite Context Transformers with Infini-attention
@@ -1090,7 +1090,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel infini_kernel = {
-    .name = "infini", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "infini", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct infini_params),
     .params_size = infini_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = infini_workspace,

@@ -1,4 +1,4 @@
-/* infini.h, made by attnc 0.1.0: attnc infini.yaml
+/* infini.h, made by attnc 0.2.0: attnc infini.yaml
    softmax inside a segment, and a linear memory of all earlier segments, mixed by a learned gate
    Munkhdalai, Faruqui and Gopal, Leave No Context Behind: Efficient Infinite Context Transformers with Infini-attention
    (arXiv 2024), section 2.1

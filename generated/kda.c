@@ -1,4 +1,4 @@
-/* kda.c, made by attnc 0.1.0: attnc kda.yaml
+/* kda.c, made by attnc 0.2.0: attnc kda.yaml
    C11 with GNU extensions, for a C compiler; C++ includes kda.h.
    Kimi Delta Attention: the delta rule with a decay for each element of the key and position
    Kimi Team, Kimi Linear: An Expressive, Efficient Attention Architecture (arXiv 2025), section 3
@@ -678,7 +678,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel kda_kernel = {
-    .name = "kda", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "kda", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct kda_params),
     .params_size = kda_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = kda_workspace,

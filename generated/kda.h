@@ -1,4 +1,4 @@
-/* kda.h, made by attnc 0.1.0: attnc kda.yaml
+/* kda.h, made by attnc 0.2.0: attnc kda.yaml
    Kimi Delta Attention: the delta rule with a decay for each element of the key and position
    Kimi Team, Kimi Linear: An Expressive, Efficient Attention Architecture (arXiv 2025), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

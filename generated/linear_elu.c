@@ -1,4 +1,4 @@
-/* linear_elu.c, made by attnc 0.1.0: attnc linear_elu.yaml
+/* linear_elu.c, made by attnc 0.2.0: attnc linear_elu.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linear_elu.h.
    linear attention with the feature map ELU + 1
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.2.1
@@ -1180,7 +1180,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel linear_elu_kernel = {
-    .name = "linear_elu", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "linear_elu", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_params),
     .params_size = linear_elu_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = linear_elu_workspace,

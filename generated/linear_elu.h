@@ -1,4 +1,4 @@
-/* linear_elu.h, made by attnc 0.1.0: attnc linear_elu.yaml
+/* linear_elu.h, made by attnc 0.2.0: attnc linear_elu.yaml
    linear attention with the feature map ELU + 1
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* linear_elu_decode.c, made by attnc 0.1.0: attnc linear_elu_decode.yaml
+/* linear_elu_decode.c, made by attnc 0.2.0: attnc linear_elu_decode.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linear_elu_decode.h.
    linear attention with the feature map ELU + 1 that decodes tokens from a state of constant size
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.4
@@ -1278,7 +1278,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
 }
 static size_t chunk_sums(const struct attn_problem *problem) { return attn_call_chunk_sums(&kernel, problem); }
 const struct attn_kernel linear_elu_decode_kernel = {
-    .name = "linear_elu_decode", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
+    .name = "linear_elu_decode", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_decode_params),
     .params_size = linear_elu_decode_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = linear_elu_decode_workspace,

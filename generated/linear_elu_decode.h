@@ -1,4 +1,4 @@
-/* linear_elu_decode.h, made by attnc 0.1.0: attnc linear_elu_decode.yaml
+/* linear_elu_decode.h, made by attnc 0.2.0: attnc linear_elu_decode.yaml
    linear attention with the feature map ELU + 1 that decodes tokens from a state of constant size
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.4
    q [B,H,n_q,16]  k [B,G,n_k,16]  v [B,G,n_k,16]  out [B,H,n_q,16], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* linear_elu_gradients.c, made by attnc 0.1.0: attnc linear_elu_gradients.yaml
+/* linear_elu_gradients.c, made by attnc 0.2.0: attnc linear_elu_gradients.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linear_elu_gradients.h.
    linear attention with the feature map ELU + 1 and gradients, in the linear form for any number of keys
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.3.1
@@ -2175,7 +2175,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel linear_elu_gradients_kernel = {
-    .name = "linear_elu_gradients", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
+    .name = "linear_elu_gradients", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_elu_gradients_params),
     .params_size = linear_elu_gradients_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = linear_elu_gradients_workspace,

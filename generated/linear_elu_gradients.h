@@ -1,4 +1,4 @@
-/* linear_elu_gradients.h, made by attnc 0.1.0: attnc linear_elu_gradients.yaml
+/* linear_elu_gradients.h, made by attnc 0.2.0: attnc linear_elu_gradients.yaml
    linear attention with the feature map ELU + 1 and gradients, in the linear form for any number of keys
    Katharopoulos et al., Transformers are RNNs (ICML 2020), section 3.3.1
    q [B,H,n_q,16]  k [B,G,n_k,16]  v [B,G,n_k,16]  out [B,H,n_q,16], f32. H is a multiple of G;

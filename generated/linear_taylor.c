@@ -1,4 +1,4 @@
-/* linear_taylor.c, made by attnc 0.1.0: attnc linear_taylor.yaml
+/* linear_taylor.c, made by attnc 0.2.0: attnc linear_taylor.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linear_taylor.h.
    linear attention by the first-order Taylor expansion of the exponential, on unit vectors
    Li et al., Linear Attention Mechanism (arXiv 2020), section 3.2
@@ -1043,7 +1043,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel linear_taylor_kernel = {
-    .name = "linear_taylor", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "linear_taylor", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct linear_taylor_params),
     .params_size = linear_taylor_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = linear_taylor_workspace,

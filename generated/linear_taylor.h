@@ -1,4 +1,4 @@
-/* linear_taylor.h, made by attnc 0.1.0: attnc linear_taylor.yaml
+/* linear_taylor.h, made by attnc 0.2.0: attnc linear_taylor.yaml
    linear attention by the first-order Taylor expansion of the exponential, on unit vectors
    Li et al., Linear Attention Mechanism (arXiv 2020), section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

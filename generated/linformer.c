@@ -1,4 +1,4 @@
-/* linformer.c, made by attnc 0.1.0: attnc linformer.yaml
+/* linformer.c, made by attnc 0.2.0: attnc linformer.yaml
    C11 with GNU extensions, for a C compiler; C++ includes linformer.h.
    Linformer attention: keys and values projected along the sequence to 256 rows
    Wang et al., Linformer: Self-Attention with Linear Complexity (arXiv 2020), section 4
@@ -814,7 +814,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel linformer_kernel = {
-    .name = "linformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "linformer", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct linformer_params),
     .params_size = linformer_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = linformer_workspace,

@@ -1,4 +1,4 @@
-/* linformer.h, made by attnc 0.1.0: attnc linformer.yaml
+/* linformer.h, made by attnc 0.2.0: attnc linformer.yaml
    Linformer attention: keys and values projected along the sequence to 256 rows
    Wang et al., Linformer: Self-Attention with Linear Complexity (arXiv 2020), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

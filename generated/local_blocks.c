@@ -1,4 +1,4 @@
-/* local_blocks.c, made by attnc 0.1.0: attnc local_blocks.yaml
+/* local_blocks.c, made by attnc 0.2.0: attnc local_blocks.yaml
    C11 with GNU extensions, for a C compiler; C++ includes local_blocks.h.
    softmax attention inside blocks of 256 tokens and nowhere else, causal
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3.2, the local part alone
@@ -808,7 +808,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel local_blocks_kernel = {
-    .name = "local_blocks", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "local_blocks", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct local_blocks_params),
     .params_size = local_blocks_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = local_blocks_workspace,

@@ -1,4 +1,4 @@
-/* local_blocks.h, made by attnc 0.1.0: attnc local_blocks.yaml
+/* local_blocks.h, made by attnc 0.2.0: attnc local_blocks.yaml
    softmax attention inside blocks of 256 tokens and nowhere else, causal
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3.2, the local part alone
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* local_blocks_polysketch.c, made by attnc 0.1.0: attnc local_blocks_polysketch.yaml
+/* local_blocks_polysketch.c, made by attnc 0.2.0: attnc local_blocks_polysketch.yaml
    C11 with GNU extensions, for a C compiler; C++ includes local_blocks_polysketch.h.
    sketched polynomial attention to the tokens before it in its own block and in the 31 blocks before that
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3,
@@ -1255,7 +1255,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel local_blocks_polysketch_kernel = {
-    .name = "local_blocks_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "local_blocks_polysketch", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct local_blocks_polysketch_params),
     .params_size = local_blocks_polysketch_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = local_blocks_polysketch_workspace,

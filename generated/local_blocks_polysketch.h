@@ -1,4 +1,4 @@
-/* local_blocks_polysketch.h, made by attnc 0.1.0: attnc local_blocks_polysketch.yaml
+/* local_blocks_polysketch.h, made by attnc 0.2.0: attnc local_blocks_polysketch.yaml
    sketched polynomial attention to the tokens before it in its own block and in the 31 blocks before that
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), section 3,
    under a sliding window of blocks: the states of the blocks are summed again for

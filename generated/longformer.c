@@ -1,4 +1,4 @@
-/* longformer.c, made by attnc 0.1.0: attnc longformer.yaml
+/* longformer.c, made by attnc 0.2.0: attnc longformer.yaml
    C11 with GNU extensions, for a C compiler; C++ includes longformer.h.
    softmax attention to the 256 positions on each side of a query; the first token attends to all others, and they to it
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
@@ -827,7 +827,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel longformer_kernel = {
-    .name = "longformer", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "longformer", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct longformer_params),
     .params_size = longformer_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = longformer_workspace,

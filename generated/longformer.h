@@ -1,4 +1,4 @@
-/* longformer.h, made by attnc 0.1.0: attnc longformer.yaml
+/* longformer.h, made by attnc 0.2.0: attnc longformer.yaml
    softmax attention to the 256 positions on each side of a query; the first token attends to all others, and they to it
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,
    sliding window and global attention

@@ -1,4 +1,4 @@
-/* longformer_dilated.c, made by attnc 0.1.0: attnc longformer_dilated.yaml
+/* longformer_dilated.c, made by attnc 0.2.0: attnc longformer_dilated.yaml
    C11 with GNU extensions, for a C compiler; C++ includes longformer_dilated.h.
    softmax attention to every other position on both sides of a query; the first token attends to all others,
    and they to it
@@ -965,7 +965,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel longformer_dilated_kernel = {
-    .name = "longformer_dilated", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "longformer_dilated", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct longformer_dilated_params),
     .params_size = longformer_dilated_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = longformer_dilated_workspace,

@@ -1,4 +1,4 @@
-/* longformer_dilated.h, made by attnc 0.1.0: attnc longformer_dilated.yaml
+/* longformer_dilated.h, made by attnc 0.2.0: attnc longformer_dilated.yaml
    softmax attention to every other position on both sides of a query; the first token attends to all others,
    and they to it
    Beltagy, Peters and Cohan, Longformer: The Long-Document Transformer (arXiv 2020), section 3.1,

@@ -1,4 +1,4 @@
-/* luong.c, made by attnc 0.1.0: attnc luong.yaml
+/* luong.c, made by attnc 0.2.0: attnc luong.yaml
    C11 with GNU extensions, for a C compiler; C++ includes luong.h.
    multiplicative attention, a learned matrix between query and key
    Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation (EMNLP 2015),
@@ -740,7 +740,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel luong_kernel = {
-    .name = "luong", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "luong", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct luong_params),
     .params_size = luong_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = luong_workspace,

@@ -1,4 +1,4 @@
-/* luong.h, made by attnc 0.1.0: attnc luong.yaml
+/* luong.h, made by attnc 0.2.0: attnc luong.yaml
    multiplicative attention, a learned matrix between query and key
    Luong, Pham and Manning, Effective Approaches to Attention-based Neural Machine Translation (EMNLP 2015),
    section 3.1, "general"

@@ -1,4 +1,4 @@
-/* mamba2.c, made by attnc 0.1.0: attnc mamba2.yaml
+/* mamba2.c, made by attnc 0.2.0: attnc mamba2.yaml
    C11 with GNU extensions, for a C compiler; C++ includes mamba2.h.
    the state space model of Mamba-2: linear attention with one decay for each head and position
    Dao and Gu, Transformers are SSMs (ICML 2024), section 6; q is C, k is B, v is the input times its step
@@ -761,7 +761,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel mamba2_kernel = {
-    .name = "mamba2", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "mamba2", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct mamba2_params),
     .params_size = mamba2_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = mamba2_workspace,

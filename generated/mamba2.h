@@ -1,4 +1,4 @@
-/* mamba2.h, made by attnc 0.1.0: attnc mamba2.yaml
+/* mamba2.h, made by attnc 0.2.0: attnc mamba2.yaml
    the state space model of Mamba-2: linear attention with one decay for each head and position
    Dao and Gu, Transformers are SSMs (ICML 2024), section 6; q is C, k is B, v is the input times its step
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* mlstm.c, made by attnc 0.1.0: attnc mlstm.yaml
+/* mlstm.c, made by attnc 0.2.0: attnc mlstm.yaml
    C11 with GNU extensions, for a C compiler; C++ includes mlstm.h.
    the matrix memory of xLSTM: gated linear attention divided by a number that is at least 1
    Beck et al., xLSTM: Extended Long Short-Term Memory (NeurIPS 2024), section 2.3; f is the forget gate before sigmoid,
@@ -918,7 +918,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel mlstm_kernel = {
-    .name = "mlstm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "mlstm", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct mlstm_params),
     .params_size = mlstm_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = mlstm_workspace,

@@ -1,4 +1,4 @@
-/* mlstm.h, made by attnc 0.1.0: attnc mlstm.yaml
+/* mlstm.h, made by attnc 0.2.0: attnc mlstm.yaml
    the matrix memory of xLSTM: gated linear attention divided by a number that is at least 1
    Beck et al., xLSTM: Extended Long Short-Term Memory (NeurIPS 2024), section 2.3; f is the forget gate before sigmoid,
    w the exponential of the input gate, and both memories are without their common stabiliser

@@ -1,4 +1,4 @@
-/* moba.c, made by attnc 0.1.0: attnc moba.yaml
+/* moba.c, made by attnc 0.2.0: attnc moba.yaml
    C11 with GNU extensions, for a C compiler; C++ includes moba.h.
    mixture of block attention: a query sees its own block and the 2 earlier blocks whose mean key fits it best
    Lu et al., MoBA (arXiv 2025), section 2.2, equations 2 to 6 with blocks of 512 and k = 3
@@ -74,12 +74,12 @@ TARGET APART void T(dot3)(int64_t lanes, int64_t rows, const float *a, int64_t a
 }
 TARGET APART void T(dot4)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
 {
-    T(select)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/OF(16, 16, 12), known, /*known_row=*/80, value,
+    T(select)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
 TARGET APART void T(dot5)(int64_t lanes, float *best, float *known, int32_t *list)
 {
-    T(select_list)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/OF(16, 16, 12), known, /*known_row=*/80, list);
+    T(select_list)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, list);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -244,9 +244,9 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, unsigne
     const int64_t mean_array_row = call->array[ARRAY_mean_array].strides.row;
     const int64_t mean_array_stride_3 = call->array[ARRAY_mean_array].stride[3];
     float *const score = (float *)(void *)(work + 0); /* [j: 288, i: 64 of 80] */
-    float *const best = (float *)(void *)(work + 92160); /* [i: 64, room: OF(16, 16, 12)] */
-    float *const best_known = (float *)(void *)(work + OF(96256, 96256, 95232)); /* [known: 4, i: 64 of 80] */
-    float *const q_tile = (float *)(void *)(work + OF(97536, 97536, 96512)); /* [d: 64, i: 64 of 80] */
+    float *const best = (float *)(void *)(work + 92160); /* [i: 64, room: 160] */
+    float *const best_known = (float *)(void *)(work + 133120); /* [known: 4, i: 64 of 80] */
+    float *const q_tile = (float *)(void *)(work + 134400); /* [d: 64, i: 64 of 80] */
     /* q_tile = q, with zeros beyond the last row */
     T(transpose_padded)(q + i0 * q_row, q_row, i1 - i0, 64, q_tile, 80, LANES);
     /* best_known = -INFINITY */
@@ -404,7 +404,7 @@ static const struct program programs_v4[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_v4, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_v4, .tile = 64, .own = 118016, .of_pair = 128},
+     .rows = moba_select_v4, .tile = 64, .own = 154880, .of_pair = 128},
 };
 #endif
 #if defined(__x86_64__)
@@ -416,14 +416,14 @@ static const struct program programs_v3[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_v3, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_v3, .tile = 64, .own = 118016, .of_pair = 128},
+     .rows = moba_select_v3, .tile = 64, .own = 154880, .of_pair = 128},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_any, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_any, .tile = 64, .own = 116992, .of_pair = 128},
+     .rows = moba_select_any, .tile = 64, .own = 154880, .of_pair = 128},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)
@@ -476,7 +476,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel moba_kernel = {
-    .name = "moba", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "moba", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct moba_params),
     .params_size = moba_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = moba_workspace,

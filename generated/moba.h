@@ -1,4 +1,4 @@
-/* moba.h, made by attnc 0.1.0: attnc moba.yaml
+/* moba.h, made by attnc 0.2.0: attnc moba.yaml
    mixture of block attention: a query sees its own block and the 2 earlier blocks whose mean key fits it best
    Lu et al., MoBA (arXiv 2025), section 2.2, equations 2 to 6 with blocks of 512 and k = 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

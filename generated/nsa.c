@@ -1,4 +1,4 @@
-/* nsa.c, made by attnc 0.1.0: attnc nsa.yaml
+/* nsa.c, made by attnc 0.2.0: attnc nsa.yaml
    C11 with GNU extensions, for a C compiler; C++ includes nsa.h.
    softmax attention to compressed blocks of keys, to selected blocks and to a window, mixed by gates
    Yuan et al., Native Sparse Attention (ACL 2025), section 3; row j of kc and vc is the block of 32 keys from j on,
@@ -1558,7 +1558,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel nsa_kernel = {
-    .name = "nsa", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "nsa", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 6, .param = param, .params_bytes = sizeof(struct nsa_params),
     .params_size = nsa_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = nsa_workspace,

@@ -1,4 +1,4 @@
-/* nsa.h, made by attnc 0.1.0: attnc nsa.yaml
+/* nsa.h, made by attnc 0.2.0: attnc nsa.yaml
    softmax attention to compressed blocks of keys, to selected blocks and to a window, mixed by gates
    Yuan et al., Native Sparse Attention (ACL 2025), section 3; row j of kc and vc is the block of 32 keys from j on,
    where j is a multiple of 16, and seen holds the selected blocks of 64 keys

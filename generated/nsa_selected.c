@@ -1,4 +1,4 @@
-/* nsa_selected.c, made by attnc 0.1.0: attnc nsa_selected.yaml
+/* nsa_selected.c, made by attnc 0.2.0: attnc nsa_selected.yaml
    C11 with GNU extensions, for a C compiler; C++ includes nsa_selected.h.
    natively sparse attention that chooses its blocks: compressed blocks, the best blocks by their weights, and a window
    Yuan et al., Native Sparse Attention (ACL 2025), equations 5 to 12 with blocks of 64 that do not overlap
@@ -179,12 +179,12 @@ TARGET APART void T(dot11)(int64_t rows, int64_t steps, const float *a, const fl
 }
 TARGET APART void T(dot12)(int64_t lanes, float *best, float *known, const float *value, struct attn_range keys)
 {
-    T(select)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/64, known, /*known_row=*/80, value,
+    T(select)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/160, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
 TARGET APART void T(dot13)(int64_t lanes, float *best, float *known, int32_t *list)
 {
-    T(select_list)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/64, known, /*known_row=*/80, list);
+    T(select_list)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/160, known, /*known_row=*/80, list);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1381,10 +1381,10 @@ TARGET static void T(nsa_selected_select)(const struct call *call, int64_t task,
     float *const score = (float *)(void *)(work + 0); /* [qg_axis_2: 16, j: 288, i: 64 of 80] */
     float *const weight_2 = (float *)(void *)(work + 1474560); /* [j: 288, i: 64 of 80] */
     float *const weight_3 = (float *)(void *)(work + 1566720); /* [j: 288, i: 64 of 80] */
-    float *const best = (float *)(void *)(work + 1658880); /* [i: 64, room: 64] */
-    float *const best_known = (float *)(void *)(work + 1675264); /* [known: 4, i: 64 of 80] */
-    float *const qg_tile = (float *)(void *)(work + 1676544); /* [qg_axis_2: 16, d: 64, i: 64 of 80] */
-    float *const lse_tile = (float *)(void *)(work + 2004224); /* [lse_axis_3: 16, i: 64 of 80] */
+    float *const best = (float *)(void *)(work + 1658880); /* [i: 64, room: 160] */
+    float *const best_known = (float *)(void *)(work + 1699840); /* [known: 4, i: 64 of 80] */
+    float *const qg_tile = (float *)(void *)(work + 1701120); /* [qg_axis_2: 16, d: 64, i: 64 of 80] */
+    float *const lse_tile = (float *)(void *)(work + 2028800); /* [lse_axis_3: 16, i: 64 of 80] */
     if (qg_array_stride_3 == 1) {
         /* qg_tile = qg_array, with zeros beyond the last row */
         for (int64_t i = 0; i < round_up(i1 - i0, LANES); i++)
@@ -1673,7 +1673,7 @@ static const struct program programs_v4[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v4, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_v4, .tile = 64, .own = 2009344, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .rows = nsa_selected_select_v4, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
 };
 #endif
 #if defined(__x86_64__)
@@ -1688,7 +1688,7 @@ static const struct program programs_v3[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v3, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_v3, .tile = 64, .own = 2009344, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .rows = nsa_selected_select_v3, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
 };
 #endif
 static const struct program programs_any[] = {
@@ -1698,7 +1698,7 @@ static const struct program programs_any[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_any, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_any, .tile = 64, .own = 2009344, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .rows = nsa_selected_select_any, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)
@@ -1751,7 +1751,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel nsa_selected_kernel = {
-    .name = "nsa_selected", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "nsa_selected", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 7, .param = param, .params_bytes = sizeof(struct nsa_selected_params),
     .params_size = nsa_selected_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = nsa_selected_workspace,

@@ -1,4 +1,4 @@
-/* nsa_selected.h, made by attnc 0.1.0: attnc nsa_selected.yaml
+/* nsa_selected.h, made by attnc 0.2.0: attnc nsa_selected.yaml
    natively sparse attention that chooses its blocks: compressed blocks, the best blocks by their weights, and a window
    Yuan et al., Native Sparse Attention (ACL 2025), equations 5 to 12 with blocks of 64 that do not overlap
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

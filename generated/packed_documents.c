@@ -1,4 +1,4 @@
-/* packed_documents.c, made by attnc 0.1.0: attnc packed_documents.yaml
+/* packed_documents.c, made by attnc 0.2.0: attnc packed_documents.yaml
    C11 with GNU extensions, for a C compiler; C++ includes packed_documents.h.
    causal softmax attention over documents packed one after the other into the rows of a batch: a token sees those
    before it in its own document
@@ -821,7 +821,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel packed_documents_kernel = {
-    .name = "packed_documents", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "packed_documents", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct packed_documents_params),
     .params_size = packed_documents_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = packed_documents_workspace,

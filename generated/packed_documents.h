@@ -1,4 +1,4 @@
-/* packed_documents.h, made by attnc 0.1.0: attnc packed_documents.yaml
+/* packed_documents.h, made by attnc 0.2.0: attnc packed_documents.yaml
    causal softmax attention over documents packed one after the other into the rows of a batch: a token sees those
    before it in its own document
    the parameter document [B, n_k] numbers the document of every token;

@@ -1,4 +1,4 @@
-/* packed_documents_polysketch.c, made by attnc 0.1.0: attnc packed_documents_polysketch.yaml
+/* packed_documents_polysketch.c, made by attnc 0.2.0: attnc packed_documents_polysketch.yaml
    C11 with GNU extensions, for a C compiler; C++ includes packed_documents_polysketch.h.
    linear-time attention over documents packed one after the other: polynomial of degree 4,
    a random sketch of size 32 between blocks and exact inside them
@@ -1814,7 +1814,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel packed_documents_polysketch_kernel = {
-    .name = "packed_documents_polysketch", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "packed_documents_polysketch", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 3, .param = param, .params_bytes = sizeof(struct packed_documents_polysketch_params),
     .params_size = packed_documents_polysketch_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = packed_documents_polysketch_workspace,

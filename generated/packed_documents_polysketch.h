@@ -1,4 +1,4 @@
-/* packed_documents_polysketch.h, made by attnc 0.1.0: attnc packed_documents_polysketch.yaml
+/* packed_documents_polysketch.h, made by attnc 0.2.0: attnc packed_documents_polysketch.yaml
    linear-time attention over documents packed one after the other: polynomial of degree 4,
    a random sketch of size 32 between blocks and exact inside them
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2; document [B,

@@ -1,4 +1,4 @@
-/* parallax.c, made by attnc 0.1.0: attnc parallax.yaml
+/* parallax.c, made by attnc 0.2.0: attnc parallax.yaml
    C11 with GNU extensions, for a C compiler; C++ includes parallax.h.
    softmax attention minus its covariance of keys and values, times a second query, which is an array
    Zuo et al., Parallax: Parameterized Local Linear Attention for Language Modeling (arXiv 2026), section 3
@@ -1014,7 +1014,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel parallax_kernel = {
-    .name = "parallax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "parallax", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct parallax_params),
     .params_size = parallax_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = parallax_workspace,

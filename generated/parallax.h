@@ -1,4 +1,4 @@
-/* parallax.h, made by attnc 0.1.0: attnc parallax.yaml
+/* parallax.h, made by attnc 0.2.0: attnc parallax.yaml
    softmax attention minus its covariance of keys and values, times a second query, which is an array
    Zuo et al., Parallax: Parameterized Local Linear Attention for Language Modeling (arXiv 2026), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* performer_positive.c, made by attnc 0.1.0: attnc performer_positive.yaml
+/* performer_positive.c, made by attnc 0.2.0: attnc performer_positive.yaml
    C11 with GNU extensions, for a C compiler; C++ includes performer_positive.h.
    Performer attention with positive random features
    Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.3
@@ -1866,7 +1866,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel performer_positive_kernel = {
-    .name = "performer_positive", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "performer_positive", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct performer_positive_params),
     .params_size = performer_positive_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = performer_positive_workspace,

@@ -1,4 +1,4 @@
-/* performer_relu.c, made by attnc 0.1.0: attnc performer_relu.yaml
+/* performer_relu.c, made by attnc 0.2.0: attnc performer_relu.yaml
    C11 with GNU extensions, for a C compiler; C++ includes performer_relu.h.
    Performer attention with ReLU random features
    Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.2
@@ -1110,7 +1110,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel performer_relu_kernel = {
-    .name = "performer_relu", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "performer_relu", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct performer_relu_params),
     .params_size = performer_relu_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = performer_relu_workspace,

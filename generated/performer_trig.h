@@ -1,4 +1,4 @@
-/* performer_trig.h, made by attnc 0.1.0: attnc performer_trig.yaml
+/* performer_trig.h, made by attnc 0.2.0: attnc performer_trig.yaml
    Performer attention with trigonometric random features
    Choromanski et al., Rethinking Attention with Performers (ICLR 2021), section 2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

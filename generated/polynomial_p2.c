@@ -1,4 +1,4 @@
-/* polynomial_p2.c, made by attnc 0.1.0: attnc polynomial_p2.yaml
+/* polynomial_p2.c, made by attnc 0.2.0: attnc polynomial_p2.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polynomial_p2.h.
    causal polynomial attention of degree 2 on layer-normed queries and keys
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (ICML 2024),
@@ -1427,7 +1427,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polynomial_p2_kernel = {
-    .name = "polynomial_p2", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polynomial_p2", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct polynomial_p2_params),
     .params_size = polynomial_p2_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polynomial_p2_workspace,

@@ -1,4 +1,4 @@
-/* polynomial_p4.c, made by attnc 0.1.0: attnc polynomial_p4.yaml
+/* polynomial_p4.c, made by attnc 0.2.0: attnc polynomial_p4.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polynomial_p4.h.
    causal polynomial attention of degree 4 on layer-normed queries and keys
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (ICML 2024),
@@ -906,7 +906,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polynomial_p4_kernel = {
-    .name = "polynomial_p4", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polynomial_p4", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct polynomial_p4_params),
     .params_size = polynomial_p4_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polynomial_p4_workspace,

@@ -1,4 +1,4 @@
-/* polynomial_p4.h, made by attnc 0.1.0: attnc polynomial_p4.yaml
+/* polynomial_p4.h, made by attnc 0.2.0: attnc polynomial_p4.yaml
    causal polynomial attention of degree 4 on layer-normed queries and keys
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (ICML 2024),
    section 2.1

@@ -1,4 +1,4 @@
-/* polynomial_p8.c, made by attnc 0.1.0: attnc polynomial_p8.yaml
+/* polynomial_p8.c, made by attnc 0.2.0: attnc polynomial_p8.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polynomial_p8.h.
    causal polynomial attention of degree 8 on layer-normed queries and keys
    Kacham, Mirrokni and Zhong, PolySketchFormer: Fast Transformers via Sketching Polynomial Kernels (ICML 2024),
@@ -912,7 +912,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polynomial_p8_kernel = {
-    .name = "polynomial_p8", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polynomial_p8", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct polynomial_p8_params),
     .params_size = polynomial_p8_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polynomial_p8_workspace,

@@ -1,4 +1,4 @@
-/* polynomial_square_m3.c, made by attnc 0.1.0: attnc polynomial_square_m3.yaml
+/* polynomial_square_m3.c, made by attnc 0.2.0: attnc polynomial_square_m3.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polynomial_square_m3.h.
    causal attention with the square of a cubic as weight
    Reizin, Fast Algorithms for Attention Mechanism, bachelor thesis, Charles University (2024), section 4.3;
@@ -686,7 +686,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polynomial_square_m3_kernel = {
-    .name = "polynomial_square_m3", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polynomial_square_m3", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct polynomial_square_m3_params),
     .params_size = polynomial_square_m3_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polynomial_square_m3_workspace,

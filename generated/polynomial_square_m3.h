@@ -1,4 +1,4 @@
-/* polynomial_square_m3.h, made by attnc 0.1.0: attnc polynomial_square_m3.yaml
+/* polynomial_square_m3.h, made by attnc 0.2.0: attnc polynomial_square_m3.yaml
    causal attention with the square of a cubic as weight
    Reizin, Fast Algorithms for Attention Mechanism, bachelor thesis, Charles University (2024), section 4.3;
    the cubic is the Taylor polynomial of exp(s/2), so its square is near exp(s)

@@ -1,4 +1,4 @@
-/* polynomial_square_m5.h, made by attnc 0.1.0: attnc polynomial_square_m5.yaml
+/* polynomial_square_m5.h, made by attnc 0.2.0: attnc polynomial_square_m5.yaml
    causal attention with the square of a learned polynomial of degree 5 as weight
    Reizin, Fast Algorithms for Attention Mechanism, bachelor thesis, Charles University (2024), section 4.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* polysketch_learned_r32_local.c, made by attnc 0.1.0: attnc polysketch_learned_r32_local.yaml
+/* polysketch_learned_r32_local.c, made by attnc 0.2.0: attnc polysketch_learned_r32_local.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polysketch_learned_r32_local.h.
    polynomial attention of degree 4, a learned sketch of size 32 between blocks and exact inside them
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 2 and section 3.2
@@ -2969,7 +2969,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polysketch_learned_r32_local_kernel = {
-    .name = "polysketch_learned_r32_local", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polysketch_learned_r32_local", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 16, .param = param, .params_bytes = sizeof(struct polysketch_learned_r32_local_params),
     .params_size = polysketch_learned_r32_local_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polysketch_learned_r32_local_workspace,

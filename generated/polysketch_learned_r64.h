@@ -1,4 +1,4 @@
-/* polysketch_learned_r64.h, made by attnc 0.1.0: attnc polysketch_learned_r64.yaml
+/* polysketch_learned_r64.h, made by attnc 0.2.0: attnc polysketch_learned_r64.yaml
    polynomial attention of degree 4 through a learned sketch of size 64
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 2 and appendix D
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

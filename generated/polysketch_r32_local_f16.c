@@ -1,4 +1,4 @@
-/* polysketch_r32_local_f16.c, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
+/* polysketch_r32_local_f16.c, made by attnc 0.2.0: attnc polysketch_r32_local_f16.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polysketch_r32_local_f16.h.
    polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16,
    its states in f32
@@ -1579,7 +1579,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polysketch_r32_local_f16_kernel = {
-    .name = "polysketch_r32_local_f16", .version = "0.1.0", .dtype = ATTN_F16, .head_dim = 64, .value_dim = 64,
+    .name = "polysketch_r32_local_f16", .version = "0.2.0", .dtype = ATTN_F16, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct polysketch_r32_local_f16_params),
     .params_size = polysketch_r32_local_f16_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polysketch_r32_local_f16_workspace,

@@ -1,4 +1,4 @@
-/* polysketch_r32_local_f16.h, made by attnc 0.1.0: attnc polysketch_r32_local_f16.yaml
+/* polysketch_r32_local_f16.h, made by attnc 0.2.0: attnc polysketch_r32_local_f16.yaml
    polynomial attention of degree 4, a random sketch of size 32 between blocks and exact inside them; stored in f16,
    its states in f32
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2

@@ -1,4 +1,4 @@
-/* polysketch_r64_local.c, made by attnc 0.1.0: attnc polysketch_r64_local.yaml
+/* polysketch_r64_local.c, made by attnc 0.2.0: attnc polysketch_r64_local.yaml
    C11 with GNU extensions, for a C compiler; C++ includes polysketch_r64_local.h.
    polynomial attention of degree 4, a random sketch of size 64 between blocks and exact inside them
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2
@@ -1537,7 +1537,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel polysketch_r64_local_kernel = {
-    .name = "polysketch_r64_local", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "polysketch_r64_local", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct polysketch_r64_local_params),
     .params_size = polysketch_r64_local_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = polysketch_r64_local_workspace,

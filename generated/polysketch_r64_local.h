@@ -1,4 +1,4 @@
-/* polysketch_r64_local.h, made by attnc 0.1.0: attnc polysketch_r64_local.yaml
+/* polysketch_r64_local.h, made by attnc 0.2.0: attnc polysketch_r64_local.yaml
    polynomial attention of degree 4, a random sketch of size 64 between blocks and exact inside them
    Kacham, Mirrokni and Zhong, PolySketchFormer (ICML 2024), algorithm 1 and section 3.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* power_gated.c, made by attnc 0.1.0: attnc power_gated.yaml
+/* power_gated.c, made by attnc 0.2.0: attnc power_gated.yaml
    C11 with GNU extensions, for a C compiler; C++ includes power_gated.h.
    power attention with gates: weights are squares of s, and decay at each position
    Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (arXiv 2025), section 3;
@@ -3720,7 +3720,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel power_gated_kernel = {
-    .name = "power_gated", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "power_gated", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct power_gated_params),
     .params_size = power_gated_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = power_gated_workspace,

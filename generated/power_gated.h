@@ -1,4 +1,4 @@
-/* power_gated.h, made by attnc 0.1.0: attnc power_gated.yaml
+/* power_gated.h, made by attnc 0.2.0: attnc power_gated.yaml
    power attention with gates: weights are squares of s, and decay at each position
    Buckman, Gelada and Zhang, Scaling Context Requires Rethinking Attention (arXiv 2025), section 3;
    gate is the logarithm of the decay

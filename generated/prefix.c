@@ -1,4 +1,4 @@
-/* prefix.c, made by attnc 0.1.0: attnc prefix.yaml
+/* prefix.c, made by attnc 0.2.0: attnc prefix.yaml
    C11 with GNU extensions, for a C compiler; C++ includes prefix.h.
    softmax attention to the keys of a prefix
    the fully visible part of the prefix mask of Raffel et al. (JMLR 2020), section 3.2.1
@@ -766,7 +766,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel prefix_kernel = {
-    .name = "prefix", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "prefix", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct prefix_params),
     .params_size = prefix_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = prefix_workspace,

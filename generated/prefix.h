@@ -1,4 +1,4 @@
-/* prefix.h, made by attnc 0.1.0: attnc prefix.yaml
+/* prefix.h, made by attnc 0.2.0: attnc prefix.yaml
    softmax attention to the keys of a prefix
    the fully visible part of the prefix mask of Raffel et al. (JMLR 2020), section 3.2.1
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* prefix_lm.c, made by attnc 0.1.0: attnc prefix_lm.yaml
+/* prefix_lm.c, made by attnc 0.2.0: attnc prefix_lm.yaml
    C11 with GNU extensions, for a C compiler; C++ includes prefix_lm.h.
    causal softmax attention in which all tokens of a prefix see each other
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
@@ -779,7 +779,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel prefix_lm_kernel = {
-    .name = "prefix_lm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "prefix_lm", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct prefix_lm_params),
     .params_size = prefix_lm_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = prefix_lm_workspace,

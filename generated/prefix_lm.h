@@ -1,4 +1,4 @@
-/* prefix_lm.h, made by attnc 0.1.0: attnc prefix_lm.yaml
+/* prefix_lm.h, made by attnc 0.2.0: attnc prefix_lm.yaml
    causal softmax attention in which all tokens of a prefix see each other
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
    section 3.2.1, prefix language model

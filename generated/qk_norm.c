@@ -1,4 +1,4 @@
-/* qk_norm.c, made by attnc 0.1.0: attnc qk_norm.yaml
+/* qk_norm.c, made by attnc 0.2.0: attnc qk_norm.yaml
    C11 with GNU extensions, for a C compiler; C++ includes qk_norm.h.
    causal softmax attention with learned layer norms of queries and keys before the rotation
    Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (ICML 2023), section 2, QK normalization;
@@ -1100,7 +1100,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel qk_norm_kernel = {
-    .name = "qk_norm", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "qk_norm", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct qk_norm_params),
     .params_size = qk_norm_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = qk_norm_workspace,

@@ -1,4 +1,4 @@
-/* qk_norm.h, made by attnc 0.1.0: attnc qk_norm.yaml
+/* qk_norm.h, made by attnc 0.2.0: attnc qk_norm.yaml
    causal softmax attention with learned layer norms of queries and keys before the rotation
    Dehghani et al., Scaling Vision Transformers to 22 Billion Parameters (ICML 2023), section 2, QK normalization;
    Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (arXiv 2021), section 3.2

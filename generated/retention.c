@@ -1,4 +1,4 @@
-/* retention.c, made by attnc 0.1.0: attnc retention.yaml
+/* retention.c, made by attnc 0.2.0: attnc retention.yaml
    C11 with GNU extensions, for a C compiler; C++ includes retention.h.
    retention: the weights of head h fall by 1 - 2^(-5 - h) from key to key
    Sun et al., Retentive Network (arXiv 2023), section 2; without the norm of the result
@@ -1196,7 +1196,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel retention_kernel = {
-    .name = "retention", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "retention", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct retention_params),
     .params_size = retention_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = retention_workspace,

@@ -1,4 +1,4 @@
-/* retention.h, made by attnc 0.1.0: attnc retention.yaml
+/* retention.h, made by attnc 0.2.0: attnc retention.yaml
    retention: the weights of head h fall by 1 - 2^(-5 - h) from key to key
    Sun et al., Retentive Network (arXiv 2023), section 2; without the norm of the result
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

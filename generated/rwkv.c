@@ -1,4 +1,4 @@
-/* rwkv.c, made by attnc 0.1.0: attnc rwkv.yaml
+/* rwkv.c, made by attnc 0.2.0: attnc rwkv.yaml
    C11 with GNU extensions, for a C compiler; C++ includes rwkv.h.
    linear attention with a learned decay for each channel, without a separate weight of the current token
    after Peng et al., Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence (arXiv 2024), section 4
@@ -829,7 +829,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel rwkv_kernel = {
-    .name = "rwkv", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "rwkv", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct rwkv_params),
     .params_size = rwkv_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = rwkv_workspace,

@@ -1,4 +1,4 @@
-/* rwkv.h, made by attnc 0.1.0: attnc rwkv.yaml
+/* rwkv.h, made by attnc 0.2.0: attnc rwkv.yaml
    linear attention with a learned decay for each channel, without a separate weight of the current token
    after Peng et al., Eagle and Finch: RWKV with Matrix-Valued States and Dynamic Recurrence (arXiv 2024), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* rwkv7.c, made by attnc 0.1.0: attnc rwkv7.yaml
+/* rwkv7.c, made by attnc 0.2.0: attnc rwkv7.yaml
    C11 with GNU extensions, for a C compiler; C++ includes rwkv7.h.
    RWKV-7: two keys for each token, k with the value v, and `written` with what the row `erased` reads
    Peng et al., RWKV-7 "Goose" with Expressive Dynamic State Evolution (arXiv 2025), section 4;
@@ -872,7 +872,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel rwkv7_kernel = {
-    .name = "rwkv7", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "rwkv7", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 4, .param = param, .params_bytes = sizeof(struct rwkv7_params),
     .params_size = rwkv7_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = rwkv7_workspace,

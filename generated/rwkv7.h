@@ -1,4 +1,4 @@
-/* rwkv7.h, made by attnc 0.1.0: attnc rwkv7.yaml
+/* rwkv7.h, made by attnc 0.2.0: attnc rwkv7.yaml
    RWKV-7: two keys for each token, k with the value v, and `written` with what the row `erased` reads
    Peng et al., RWKV-7 "Goose" with Expressive Dynamic State Evolution (arXiv 2025), section 4;
    erased has the direction of -kappa / exp(gate) and written that of a times kappa,

@@ -1,4 +1,4 @@
-/* shaw.c, made by attnc 0.1.0: attnc shaw.yaml
+/* shaw.c, made by attnc 0.2.0: attnc shaw.yaml
    C11 with GNU extensions, for a C compiler; C++ includes shaw.h.
    softmax attention with vectors of the clipped distance, which are added to keys and to values
    Shaw, Uszkoreit and Vaswani, Self-Attention with Relative Position Representations (NAACL 2018), section 3, with
@@ -1119,7 +1119,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel shaw_kernel = {
-    .name = "shaw", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "shaw", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct shaw_params),
     .params_size = shaw_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = shaw_workspace,

@@ -1,4 +1,4 @@
-/* shaw.h, made by attnc 0.1.0: attnc shaw.yaml
+/* shaw.h, made by attnc 0.2.0: attnc shaw.yaml
    softmax attention with vectors of the clipped distance, which are added to keys and to values
    Shaw, Uszkoreit and Vaswani, Self-Attention with Relative Position Representations (NAACL 2018), section 3, with
    distances from -2 to 2; x is the product of each query and the table of keys, and y is the table of values

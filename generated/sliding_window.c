@@ -1,4 +1,4 @@
-/* sliding_window.c, made by attnc 0.1.0: attnc sliding_window.yaml
+/* sliding_window.c, made by attnc 0.2.0: attnc sliding_window.yaml
    C11 with GNU extensions, for a C compiler; C++ includes sliding_window.h.
    causal softmax attention to the 4096 positions before a query
    Jiang et al., Mistral 7B (arXiv 2023), section 2, sliding window attention
@@ -903,7 +903,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel sliding_window_kernel = {
-    .name = "sliding_window", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .name = "sliding_window", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct sliding_window_params),
     .params_size = sliding_window_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = sliding_window_workspace,

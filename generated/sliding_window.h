@@ -1,4 +1,4 @@
-/* sliding_window.h, made by attnc 0.1.0: attnc sliding_window.yaml
+/* sliding_window.h, made by attnc 0.2.0: attnc sliding_window.yaml
    causal softmax attention to the 4096 positions before a query
    Jiang et al., Mistral 7B (arXiv 2023), section 2, sliding window attention
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax.c, made by attnc 0.1.0: attnc softmax.yaml
+/* softmax.c, made by attnc 0.2.0: attnc softmax.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax.h.
    softmax attention, every query sees every key
    Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.1
@@ -708,7 +708,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_kernel = {
-    .name = "softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_params),
     .params_size = softmax_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_workspace,

@@ -1,4 +1,4 @@
-/* softmax_alibi.c, made by attnc 0.1.0: attnc softmax_alibi.yaml
+/* softmax_alibi.c, made by attnc 0.2.0: attnc softmax_alibi.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_alibi.h.
    causal softmax attention with a penalty linear in the distance
    Press, Smith and Lewis, Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
@@ -791,7 +791,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_alibi_kernel = {
-    .name = "softmax_alibi", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_alibi", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_alibi_params),
     .params_size = softmax_alibi_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_alibi_workspace,

@@ -1,4 +1,4 @@
-/* softmax_bias.c, made by attnc 0.1.0: attnc softmax_bias.yaml
+/* softmax_bias.c, made by attnc 0.2.0: attnc softmax_bias.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_bias.h.
    softmax attention with an arbitrary bias for each head, query and key
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
@@ -747,7 +747,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_bias_kernel = {
-    .name = "softmax_bias", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_bias", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_bias_params),
     .params_size = softmax_bias_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_bias_workspace,

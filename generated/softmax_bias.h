@@ -1,4 +1,4 @@
-/* softmax_bias.h, made by attnc 0.1.0: attnc softmax_bias.yaml
+/* softmax_bias.h, made by attnc 0.2.0: attnc softmax_bias.yaml
    softmax attention with an arbitrary bias for each head, query and key
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
    section 2.1;

@@ -1,4 +1,4 @@
-/* softmax_blocks.c, made by attnc 0.1.0: attnc softmax_blocks.yaml
+/* softmax_blocks.c, made by attnc 0.2.0: attnc softmax_blocks.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_blocks.h.
    causal softmax attention to 16 blocks of 64 keys that are listed for every block of 64 queries and head
    Yuan et al., Native Sparse Attention (arXiv 2025), the selected blocks; Jiang et al., MInference (NeurIPS 2024),
@@ -441,7 +441,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_blocks_kernel = {
-    .name = "softmax_blocks", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_blocks", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_blocks_params),
     .params_size = softmax_blocks_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_blocks_workspace,

@@ -1,4 +1,4 @@
-/* softmax_blocks.h, made by attnc 0.1.0: attnc softmax_blocks.yaml
+/* softmax_blocks.h, made by attnc 0.2.0: attnc softmax_blocks.yaml
    causal softmax attention to 16 blocks of 64 keys that are listed for every block of 64 queries and head
    Yuan et al., Native Sparse Attention (arXiv 2025), the selected blocks; Jiang et al., MInference (NeurIPS 2024),
    the block-sparse pattern

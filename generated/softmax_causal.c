@@ -1,4 +1,4 @@
-/* softmax_causal.c, made by attnc 0.1.0: attnc softmax_causal.yaml
+/* softmax_causal.c, made by attnc 0.2.0: attnc softmax_causal.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_causal.h.
    softmax attention of a decoder, a query sees the keys up to its own
    Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.3
@@ -775,7 +775,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_causal_kernel = {
-    .name = "softmax_causal", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_causal", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_params),
     .params_size = softmax_causal_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_causal_workspace,

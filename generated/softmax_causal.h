@@ -1,4 +1,4 @@
-/* softmax_causal.h, made by attnc 0.1.0: attnc softmax_causal.yaml
+/* softmax_causal.h, made by attnc 0.2.0: attnc softmax_causal.yaml
    softmax attention of a decoder, a query sees the keys up to its own
    Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_causal_bf16.h, made by attnc 0.1.0: attnc softmax_causal_bf16.yaml
+/* softmax_causal_bf16.h, made by attnc 0.2.0: attnc softmax_causal_bf16.yaml
    softmax attention of a decoder whose queries, keys, values and results are stored in bf16
    Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 3.2.3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], bf16. H is a multiple of G;

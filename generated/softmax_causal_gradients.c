@@ -1,4 +1,4 @@
-/* softmax_causal_gradients.c, made by attnc 0.1.0: attnc softmax_causal_gradients.yaml
+/* softmax_causal_gradients.c, made by attnc 0.2.0: attnc softmax_causal_gradients.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_causal_gradients.h.
    causal softmax attention with gradients, which recompute the weights from one number that forward saves for each
    query
@@ -1375,7 +1375,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_causal_gradients_kernel = {
-    .name = "softmax_causal_gradients", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
+    .name = "softmax_causal_gradients", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 16, .value_dim = 16,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_causal_gradients_params),
     .params_size = softmax_causal_gradients_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_causal_gradients_workspace,

@@ -1,4 +1,4 @@
-/* softmax_causal_gradients.h, made by attnc 0.1.0: attnc softmax_causal_gradients.yaml
+/* softmax_causal_gradients.h, made by attnc 0.2.0: attnc softmax_causal_gradients.yaml
    causal softmax attention with gradients, which recompute the weights from one number that forward saves for each
    query
    Dao et al., FlashAttention (NeurIPS 2022), section 3.1

@@ -1,4 +1,4 @@
-/* softmax_dropout.c, made by attnc 0.1.0: attnc softmax_dropout.yaml
+/* softmax_dropout.c, made by attnc 0.2.0: attnc softmax_dropout.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_dropout.h.
    causal softmax attention that drops a tenth of the weights, with gradients; nothing is stored for the draw
    Srivastava et al., Dropout (JMLR 2014); Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 5.4
@@ -1373,7 +1373,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_dropout_kernel = {
-    .name = "softmax_dropout", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_dropout", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_dropout_params),
     .params_size = softmax_dropout_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_dropout_workspace,

@@ -1,4 +1,4 @@
-/* softmax_dropout.h, made by attnc 0.1.0: attnc softmax_dropout.yaml
+/* softmax_dropout.h, made by attnc 0.2.0: attnc softmax_dropout.yaml
    causal softmax attention that drops a tenth of the weights, with gradients; nothing is stored for the draw
    Srivastava et al., Dropout (JMLR 2014); Vaswani et al., Attention Is All You Need (NeurIPS 2017), section 5.4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_fire.c, made by attnc 0.1.0: attnc softmax_fire.yaml
+/* softmax_fire.c, made by attnc 0.2.0: attnc softmax_fire.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_fire.h.
    causal softmax attention with FIRE: a learned function of the distance,
    which is relative to the position of the query
@@ -3740,7 +3740,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_fire_kernel = {
-    .name = "softmax_fire", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_fire", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 6, .param = param, .params_bytes = sizeof(struct softmax_fire_params),
     .params_size = softmax_fire_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_fire_workspace,

@@ -1,4 +1,4 @@
-/* softmax_fire.h, made by attnc 0.1.0: attnc softmax_fire.yaml
+/* softmax_fire.h, made by attnc 0.2.0: attnc softmax_fire.yaml
    causal softmax attention with FIRE: a learned function of the distance,
    which is relative to the position of the query
    Li et al., Functional Interpolation for Relative Positions Improves Long Context Transformers (ICLR 2024), section 3;

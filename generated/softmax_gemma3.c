@@ -1,4 +1,4 @@
-/* softmax_gemma3.c, made by attnc 0.1.0: attnc softmax_gemma3.yaml
+/* softmax_gemma3.c, made by attnc 0.2.0: attnc softmax_gemma3.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_gemma3.h.
    causal softmax attention to the last 1,024 keys, whose queries and keys are normalised by their root mean square
    Gemma Team, Gemma 3 Technical Report (arXiv 2025), section 2
@@ -2190,7 +2190,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_gemma3_kernel = {
-    .name = "softmax_gemma3", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 256, .value_dim = 256,
+    .name = "softmax_gemma3", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 256, .value_dim = 256,
     .params = 2, .param = param, .params_bytes = sizeof(struct softmax_gemma3_params),
     .params_size = softmax_gemma3_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_gemma3_workspace,

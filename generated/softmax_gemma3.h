@@ -1,4 +1,4 @@
-/* softmax_gemma3.h, made by attnc 0.1.0: attnc softmax_gemma3.yaml
+/* softmax_gemma3.h, made by attnc 0.2.0: attnc softmax_gemma3.yaml
    causal softmax attention to the last 1,024 keys, whose queries and keys are normalised by their root mean square
    Gemma Team, Gemma 3 Technical Report (arXiv 2025), section 2
    q [B,H,n_q,256]  k [B,G,n_k,256]  v [B,G,n_k,256]  out [B,H,n_q,256], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_gpt_oss.c, made by attnc 0.1.0: attnc softmax_gpt_oss.yaml
+/* softmax_gpt_oss.c, made by attnc 0.2.0: attnc softmax_gpt_oss.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_gpt_oss.h.
    causal softmax attention to the last 128 keys, with a learned logit for each head that belongs to no key
    OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2025), section 2.2
@@ -2821,7 +2821,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_gpt_oss_kernel = {
-    .name = "softmax_gpt_oss", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_gpt_oss", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_gpt_oss_params),
     .params_size = softmax_gpt_oss_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_gpt_oss_workspace,

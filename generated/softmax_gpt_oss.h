@@ -1,4 +1,4 @@
-/* softmax_gpt_oss.h, made by attnc 0.1.0: attnc softmax_gpt_oss.yaml
+/* softmax_gpt_oss.h, made by attnc 0.2.0: attnc softmax_gpt_oss.yaml
    causal softmax attention to the last 128 keys, with a learned logit for each head that belongs to no key
    OpenAI, gpt-oss-120b and gpt-oss-20b Model Card (arXiv 2025), section 2.2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

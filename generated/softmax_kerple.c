@@ -1,4 +1,4 @@
-/* softmax_kerple.c, made by attnc 0.1.0: attnc softmax_kerple.yaml
+/* softmax_kerple.c, made by attnc 0.2.0: attnc softmax_kerple.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_kerple.h.
    causal softmax attention with a learned logarithmic penalty on distance for each head
    Chi et al., KERPLE: Kernelized Relative Positional Embedding (NeurIPS 2022), section 4
@@ -2025,7 +2025,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_kerple_kernel = {
-    .name = "softmax_kerple", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_kerple", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 2, .param = param, .params_bytes = sizeof(struct softmax_kerple_params),
     .params_size = softmax_kerple_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_kerple_workspace,

@@ -1,4 +1,4 @@
-/* softmax_kerple.h, made by attnc 0.1.0: attnc softmax_kerple.yaml
+/* softmax_kerple.h, made by attnc 0.2.0: attnc softmax_kerple.yaml
    causal softmax attention with a learned logarithmic penalty on distance for each head
    Chi et al., KERPLE: Kernelized Relative Positional Embedding (NeurIPS 2022), section 4
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

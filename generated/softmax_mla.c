@@ -1,4 +1,4 @@
-/* softmax_mla.c, made by attnc 0.1.0: attnc softmax_mla.yaml
+/* softmax_mla.c, made by attnc 0.2.0: attnc softmax_mla.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_mla.h.
    multi-head latent attention, absorbed: all heads share one key, whose latent part is also the value
    DeepSeek-AI, DeepSeek-V2 (arXiv 2024), section 2.1
@@ -1126,7 +1126,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_mla_kernel = {
-    .name = "softmax_mla", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 576, .value_dim = 512,
+    .name = "softmax_mla", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 576, .value_dim = 512,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_mla_params),
     .params_size = softmax_mla_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_mla_workspace,

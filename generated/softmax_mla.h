@@ -1,4 +1,4 @@
-/* softmax_mla.h, made by attnc 0.1.0: attnc softmax_mla.yaml
+/* softmax_mla.h, made by attnc 0.2.0: attnc softmax_mla.yaml
    multi-head latent attention, absorbed: all heads share one key, whose latent part is also the value
    DeepSeek-AI, DeepSeek-V2 (arXiv 2024), section 2.1
    q [B,H,n_q,576]  k [B,G,n_k,576]  out [B,H,n_q,512], f32. H is a multiple of G;

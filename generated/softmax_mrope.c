@@ -1,4 +1,4 @@
-/* softmax_mrope.c, made by attnc 0.1.0: attnc softmax_mrope.yaml
+/* softmax_mrope.c, made by attnc 0.2.0: attnc softmax_mrope.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_mrope.h.
    causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
    Wang et al., Qwen2-VL (arXiv 2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
@@ -1728,7 +1728,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_mrope_kernel = {
-    .name = "softmax_mrope", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .name = "softmax_mrope", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_mrope_params),
     .params_size = softmax_mrope_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_mrope_workspace,

@@ -1,4 +1,4 @@
-/* softmax_mrope.h, made by attnc 0.1.0: attnc softmax_mrope.yaml
+/* softmax_mrope.h, made by attnc 0.2.0: attnc softmax_mrope.yaml
    causal softmax attention over text, images and videos, rotated by the frame, row and column of each token
    Wang et al., Qwen2-VL (arXiv 2024), section 2.1, multimodal rotary position embedding; positions [B, Nk, 3];
    for text all three are equal

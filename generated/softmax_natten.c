@@ -1,4 +1,4 @@
-/* softmax_natten.c, made by attnc 0.1.0: attnc softmax_natten.yaml
+/* softmax_natten.c, made by attnc 0.2.0: attnc softmax_natten.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_natten.h.
    neighbourhood attention on an image 32 wide: a pixel sees the 7 x 7 pixels around it
    Hassani, Walton, Li, Li and Shi, Neighborhood Attention Transformer (CVPR 2023);
@@ -1387,7 +1387,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_natten_kernel = {
-    .name = "softmax_natten", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 32, .value_dim = 32,
+    .name = "softmax_natten", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 32, .value_dim = 32,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_natten_params),
     .params_size = softmax_natten_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_natten_workspace,

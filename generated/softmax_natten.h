@@ -1,4 +1,4 @@
-/* softmax_natten.h, made by attnc 0.1.0: attnc softmax_natten.yaml
+/* softmax_natten.h, made by attnc 0.2.0: attnc softmax_natten.yaml
    neighbourhood attention on an image 32 wide: a pixel sees the 7 x 7 pixels around it
    Hassani, Walton, Li, Li and Shi, Neighborhood Attention Transformer (CVPR 2023);
    at the border of the image a neighbourhood has fewer pixels

@@ -1,4 +1,4 @@
-/* softmax_padding.c, made by attnc 0.1.0: attnc softmax_padding.yaml
+/* softmax_padding.c, made by attnc 0.2.0: attnc softmax_padding.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_padding.h.
    softmax attention over sequences of different lengths that are padded to the longest one: no token sees padding
    Devlin, Chang, Lee and Toutanova, BERT (NAACL 2019); the parameter lengths [B] has the length of every sequence;
@@ -781,7 +781,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_padding_kernel = {
-    .name = "softmax_padding", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_padding", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_padding_params),
     .params_size = softmax_padding_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_padding_workspace,

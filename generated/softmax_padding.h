@@ -1,4 +1,4 @@
-/* softmax_padding.h, made by attnc 0.1.0: attnc softmax_padding.yaml
+/* softmax_padding.h, made by attnc 0.2.0: attnc softmax_padding.yaml
    softmax attention over sequences of different lengths that are padded to the longest one: no token sees padding
    Devlin, Chang, Lee and Toutanova, BERT (NAACL 2019); the parameter lengths [B] has the length of every sequence;
    keys from there on are not read

@@ -1,4 +1,4 @@
-/* softmax_rope_2d.c, made by attnc 0.1.0: attnc softmax_rope_2d.yaml
+/* softmax_rope_2d.c, made by attnc 0.2.0: attnc softmax_rope_2d.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_rope_2d.h.
    softmax attention between the patches of an image with 32 patches in a row, rotated by row and column in turn
    Heo et al., Rotary Position Embedding for Vision Transformer (ECCV 2024), section 3.1, axial frequencies
@@ -831,7 +831,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_rope_2d_kernel = {
-    .name = "softmax_rope_2d", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_rope_2d", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_rope_2d_params),
     .params_size = softmax_rope_2d_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_rope_2d_workspace,

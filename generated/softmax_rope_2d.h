@@ -1,4 +1,4 @@
-/* softmax_rope_2d.h, made by attnc 0.1.0: attnc softmax_rope_2d.yaml
+/* softmax_rope_2d.h, made by attnc 0.2.0: attnc softmax_rope_2d.yaml
    softmax attention between the patches of an image with 32 patches in a row, rotated by row and column in turn
    Heo et al., Rotary Position Embedding for Vision Transformer (ECCV 2024), section 3.1, axial frequencies
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_sink.c, made by attnc 0.1.0: attnc softmax_sink.yaml
+/* softmax_sink.c, made by attnc 0.2.0: attnc softmax_sink.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_sink.h.
    causal softmax attention whose denominator has one more term, exp(0) = 1, so that a row can sum to less than 1
    Miller, Attention Is Off By One (blog 2023)
@@ -782,7 +782,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_sink_kernel = {
-    .name = "softmax_sink", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_sink", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_sink_params),
     .params_size = softmax_sink_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_sink_workspace,

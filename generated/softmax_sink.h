@@ -1,4 +1,4 @@
-/* softmax_sink.h, made by attnc 0.1.0: attnc softmax_sink.yaml
+/* softmax_sink.h, made by attnc 0.2.0: attnc softmax_sink.yaml
    causal softmax attention whose denominator has one more term, exp(0) = 1, so that a row can sum to less than 1
    Miller, Attention Is Off By One (blog 2023)
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_slopes.c, made by attnc 0.1.0: attnc softmax_slopes.yaml
+/* softmax_slopes.c, made by attnc 0.2.0: attnc softmax_slopes.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_slopes.h.
    causal softmax attention with a penalty on distance, whose slope for each head the caller gives
    Press et al., Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
@@ -1173,7 +1173,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_slopes_kernel = {
-    .name = "softmax_slopes", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_slopes", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_slopes_params),
     .params_size = softmax_slopes_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_slopes_workspace,

@@ -1,4 +1,4 @@
-/* softmax_slopes.h, made by attnc 0.1.0: attnc softmax_slopes.yaml
+/* softmax_slopes.h, made by attnc 0.2.0: attnc softmax_slopes.yaml
    causal softmax attention with a penalty on distance, whose slope for each head the caller gives
    Press et al., Train Short, Test Long: Attention with Linear Biases (ICLR 2022), section 3
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

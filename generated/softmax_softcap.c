@@ -1,4 +1,4 @@
-/* softmax_softcap.c, made by attnc 0.1.0: attnc softmax_softcap.yaml
+/* softmax_softcap.c, made by attnc 0.2.0: attnc softmax_softcap.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_softcap.h.
    causal softmax attention with soft-capped logits and rotary positions
    Gemma Team, Gemma 2: Improving Open Language Models at a Practical Size (arXiv 2024), section 2, logit soft-capping
@@ -927,7 +927,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_softcap_kernel = {
-    .name = "softmax_softcap", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 256, .value_dim = 256,
+    .name = "softmax_softcap", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 256, .value_dim = 256,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_softcap_params),
     .params_size = softmax_softcap_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_softcap_workspace,

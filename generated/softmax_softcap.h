@@ -1,4 +1,4 @@
-/* softmax_softcap.h, made by attnc 0.1.0: attnc softmax_softcap.yaml
+/* softmax_softcap.h, made by attnc 0.2.0: attnc softmax_softcap.yaml
    causal softmax attention with soft-capped logits and rotary positions
    Gemma Team, Gemma 2: Improving Open Language Models at a Practical Size (arXiv 2024), section 2, logit soft-capping
    q [B,H,n_q,256]  k [B,G,n_k,256]  v [B,G,n_k,256]  out [B,H,n_q,256], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_ssmax.c, made by attnc 0.1.0: attnc softmax_ssmax.yaml
+/* softmax_ssmax.c, made by attnc 0.2.0: attnc softmax_ssmax.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_ssmax.h.
    causal softmax attention whose logits grow with the logarithm of the number of keys that a query sees
    Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2025), section 2
@@ -1753,7 +1753,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_ssmax_kernel = {
-    .name = "softmax_ssmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_ssmax", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_ssmax_params),
     .params_size = softmax_ssmax_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_ssmax_workspace,

@@ -1,4 +1,4 @@
-/* softmax_ssmax.h, made by attnc 0.1.0: attnc softmax_ssmax.yaml
+/* softmax_ssmax.h, made by attnc 0.2.0: attnc softmax_ssmax.yaml
    causal softmax attention whose logits grow with the logarithm of the number of keys that a query sees
    Nakanishi, Scalable-Softmax Is Superior for Attention (arXiv 2025), section 2
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softmax_swin.c, made by attnc 0.1.0: attnc softmax_swin.yaml
+/* softmax_swin.c, made by attnc 0.2.0: attnc softmax_swin.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_swin.h.
    softmax attention in windows of 7 x 7 patches, each an entry of the batch,
    with a bias for each difference of rows and columns
@@ -1573,7 +1573,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_swin_kernel = {
-    .name = "softmax_swin", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 32, .value_dim = 32,
+    .name = "softmax_swin", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 32, .value_dim = 32,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_swin_params),
     .params_size = softmax_swin_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_swin_workspace,

@@ -1,4 +1,4 @@
-/* softmax_swin.h, made by attnc 0.1.0: attnc softmax_swin.yaml
+/* softmax_swin.h, made by attnc 0.2.0: attnc softmax_swin.yaml
    softmax attention in windows of 7 x 7 patches, each an entry of the batch,
    with a bias for each difference of rows and columns
    Liu et al., Swin Transformer (ICCV 2021), section 3.2

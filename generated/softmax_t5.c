@@ -1,4 +1,4 @@
-/* softmax_t5.c, made by attnc 0.1.0: attnc softmax_t5.yaml
+/* softmax_t5.c, made by attnc 0.2.0: attnc softmax_t5.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_t5.h.
    softmax attention with T5's biases for 32 buckets of distances, whose logits are not scaled
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
@@ -1697,7 +1697,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_t5_kernel = {
-    .name = "softmax_t5", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_t5", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_t5_params),
     .params_size = softmax_t5_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_t5_workspace,

@@ -1,4 +1,4 @@
-/* softmax_t5.h, made by attnc 0.1.0: attnc softmax_t5.yaml
+/* softmax_t5.h, made by attnc 0.2.0: attnc softmax_t5.yaml
    softmax attention with T5's biases for 32 buckets of distances, whose logits are not scaled
    Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer (JMLR 2020),
    section 2.1

@@ -1,4 +1,4 @@
-/* softmax_tree.c, made by attnc 0.1.0: attnc softmax_tree.yaml
+/* softmax_tree.c, made by attnc 0.2.0: attnc softmax_tree.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_tree.h.
    softmax attention with a mask that each call gives: a tree of draft tokens, each of which sees the path to the root
    Miao et al., SpecInfer (ASPLOS 2024); tree [B, Nq, Nk] is true where the token of a row sees a key,
@@ -839,7 +839,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_tree_kernel = {
-    .name = "softmax_tree", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_tree", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_tree_params),
     .params_size = softmax_tree_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_tree_workspace,

@@ -1,4 +1,4 @@
-/* softmax_tree.h, made by attnc 0.1.0: attnc softmax_tree.yaml
+/* softmax_tree.h, made by attnc 0.2.0: attnc softmax_tree.yaml
    softmax attention with a mask that each call gives: a tree of draft tokens, each of which sees the path to the root
    Miao et al., SpecInfer (ASPLOS 2024); tree [B, Nq, Nk] is true where the token of a row sees a key,
    which may be any key of the prompt

@@ -1,4 +1,4 @@
-/* softmax_window_padding.c, made by attnc 0.1.0: attnc softmax_window_padding.yaml
+/* softmax_window_padding.c, made by attnc 0.2.0: attnc softmax_window_padding.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_window_padding.h.
    softmax attention to the 256 positions on each side of a query, over sequences that are padded to the longest one
    Beltagy, Peters and Cohan, Longformer (arXiv 2020), section 3.1;
@@ -815,7 +815,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_window_padding_kernel = {
-    .name = "softmax_window_padding", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax_window_padding", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 1, .param = param, .params_bytes = sizeof(struct softmax_window_padding_params),
     .params_size = softmax_window_padding_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_window_padding_workspace,

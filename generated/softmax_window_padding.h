@@ -1,4 +1,4 @@
-/* softmax_window_padding.h, made by attnc 0.1.0: attnc softmax_window_padding.yaml
+/* softmax_window_padding.h, made by attnc 0.2.0: attnc softmax_window_padding.yaml
    softmax attention to the 256 positions on each side of a query, over sequences that are padded to the longest one
    Beltagy, Peters and Cohan, Longformer (arXiv 2020), section 3.1;
    the parameter lengths [B] has the length of every sequence; keys outside the window or from there on are not read

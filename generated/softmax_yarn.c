@@ -1,4 +1,4 @@
-/* softmax_yarn.c, made by attnc 0.1.0: attnc softmax_yarn.yaml
+/* softmax_yarn.c, made by attnc 0.2.0: attnc softmax_yarn.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softmax_yarn.h.
    causal softmax attention of a model trained on 4,096 positions, extended to 65,536 by YaRN
    Peng et al., YaRN: Efficient Context Window Extension of Large Language Models (ICLR 2024), sections 3.2 and 3.3
@@ -1729,7 +1729,7 @@ static int state_part(const struct attn_problem *problem, void *state, int64_t s
     return attn_call_state_part(&kernel, problem, state, sequence, first_kv_head, part_problem, part, back);
 }
 const struct attn_kernel softmax_yarn_kernel = {
-    .name = "softmax_yarn", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
+    .name = "softmax_yarn", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 128, .value_dim = 128,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_yarn_params),
     .params_size = softmax_yarn_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_yarn_workspace,

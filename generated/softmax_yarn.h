@@ -1,4 +1,4 @@
-/* softmax_yarn.h, made by attnc 0.1.0: attnc softmax_yarn.yaml
+/* softmax_yarn.h, made by attnc 0.2.0: attnc softmax_yarn.yaml
    causal softmax attention of a model trained on 4,096 positions, extended to 65,536 by YaRN
    Peng et al., YaRN: Efficient Context Window Extension of Large Language Models (ICLR 2024), sections 3.2 and 3.3
    q [B,H,n_q,128]  k [B,G,n_k,128]  v [B,G,n_k,128]  out [B,H,n_q,128], f32. H is a multiple of G;

@@ -1,4 +1,4 @@
-/* softpick.c, made by attnc 0.1.0: attnc softpick.yaml
+/* softpick.c, made by attnc 0.2.0: attnc softpick.yaml
    C11 with GNU extensions, for a C compiler; C++ includes softpick.h.
    rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of the absolute values of e^x - 1
    Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
@@ -1220,7 +1220,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softpick_kernel = {
-    .name = "softpick", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softpick", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softpick_params),
     .params_size = softpick_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softpick_workspace,

@@ -1,4 +1,4 @@
-/* softpick.h, made by attnc 0.1.0: attnc softpick.yaml
+/* softpick.h, made by attnc 0.2.0: attnc softpick.yaml
    rectified softmax, whose rows need not sum to 1: max(e^x - 1, 0) divided by the sum of the absolute values of e^x - 1
    Zuhri, Fuadi and Aji, Softpick: No Attention Sink, No Massive Activations with Rectified Softmax (arXiv 2025),
    section 3

@@ -1,4 +1,4 @@
-/* stick_breaking.c, made by attnc 0.1.0: attnc stick_breaking.yaml
+/* stick_breaking.c, made by attnc 0.2.0: attnc stick_breaking.yaml
    C11 with GNU extensions, for a C compiler; C++ includes stick_breaking.h.
    stick-breaking attention: each key, from the newest to the oldest, takes a share of what later keys have left
    Tan et al., Stick-breaking Attention (ICLR 2025), section 3; sigmoid(x) is exp(x - log(1 + exp(x))),
@@ -370,7 +370,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel stick_breaking_kernel = {
-    .name = "stick_breaking", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "stick_breaking", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct stick_breaking_params),
     .params_size = stick_breaking_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = stick_breaking_workspace,

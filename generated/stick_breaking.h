@@ -1,4 +1,4 @@
-/* stick_breaking.h, made by attnc 0.1.0: attnc stick_breaking.yaml
+/* stick_breaking.h, made by attnc 0.2.0: attnc stick_breaking.yaml
    stick-breaking attention: each key, from the newest to the oldest, takes a share of what later keys have left
    Tan et al., Stick-breaking Attention (ICLR 2025), section 3; sigmoid(x) is exp(x - log(1 + exp(x))),
    so the weight is an exponential

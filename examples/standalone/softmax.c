@@ -1,4 +1,4 @@
-/* softmax.c, made by attnc 0.1.0: attnc softmax.yaml --standalone
+/* softmax.c, made by attnc 0.2.0: attnc softmax.yaml --standalone
    C11 with GNU extensions, for a C compiler; C++ includes softmax.h.
    softmax attention on unit vectors, made sharp by its scale
 
@@ -58,11 +58,12 @@
 #ifndef ATTNRT_KERNEL_LANES_H
 #define ATTNRT_KERNEL_LANES_H
 
-#define EACH_2(f, n, k) f(k, n), f(k + 1, n)
-#define EACH_4(f, n, k) EACH_2(f, n, k), EACH_2(f, n, k + 2)
-#define EACH_8(f, n, k) EACH_4(f, n, k), EACH_4(f, n, k + 4)
-#define EACH_16(f, n, k) EACH_8(f, n, k), EACH_8(f, n, k + 8)
-#define EACH_OF(lanes, f, n) EACH_##lanes(f, n, 0)
+#define EACH_2(f, n) f(0, n), f(1, n)
+#define EACH_4(f, n) EACH_2(f, n), f(2, n), f(3, n)
+#define EACH_8(f, n) EACH_4(f, n), f(4, n), f(5, n), f(6, n), f(7, n)
+#define EACH_16(f, n) \
+    EACH_8(f, n), f(8, n), f(9, n), f(10, n), f(11, n), f(12, n), f(13, n), f(14, n), f(15, n)
+#define EACH_OF(lanes, f, n) EACH_##lanes(f, n)
 #define EACH_LANE(lanes, f, n) EACH_OF(lanes, f, n)
 
 #define LANE_ITSELF(k, n) k
@@ -164,7 +165,7 @@
 /* Products with dot_early prefetch rows of their second operand. */
 #define FETCHED (MAX_LANES && ROOMY)
 /* The rows of a block that is one vector wide. With 16 registers, 8 rows were no faster than 6. */
-#define TALL (REGISTERS > 16 && ROWS < 16 ? 16 : ROWS)
+#define TALL (!QUICK && REGISTERS > 16 && ROWS < 16 ? 16 : ROWS)
 #define SOME 16 /* a core can have about this number of cache misses in flight */
 
 /* Arguments that functions have only sometimes. */
@@ -189,6 +190,17 @@ typedef uint16_t T(halves) __attribute__((vector_size(2 * LANES), aligned(2), ma
 TARGET INLINE T(vec) T(load)(const REAL *p) { return *(const T(stored) *)(const void *)p; }
 TARGET INLINE void T(store)(REAL *p, T(vec) x) { *(T(stored) *)(void *)p = x; }
 TARGET INLINE T(vec) T(splat)(REAL x) { return x - (T(vec)){0}; }
+
+/* Returns *p, which is going to be multiplied by vectors. On aarch64 it is loaded into one lane: an instruction that
+   fills all lanes would also need a vector unit, which the products keep busy. */
+TARGET INLINE REAL T(factor)(const REAL *p)
+{
+    REAL x = *p;
+#ifdef __aarch64__
+    __asm__("" : "+w"(x));
+#endif
+    return x;
+}
 
 /* Returns a in the lanes of the mask, and b in the other lanes. */
 TARGET INLINE T(vec) T(pick)(T(mask) m, T(vec) a, T(vec) b) { return (T(vec))((m & (T(mask))a) | (~m & (T(mask))b)); }
@@ -269,23 +281,30 @@ TARGET INLINE void T(exchange)(T(vec) *t)
 #undef EXCHANGE
 }
 
+/* Transposes LANES rows and columns: to[y][x] = from[x][y]. All loops share this function, whose shuffles take long to
+   compile. */
+TARGET APART void T(square)(const REAL *from, int64_t from_row, REAL *to, int64_t to_row)
+{
+    T(vec) t[LANES];
+    UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(from + r * from_row);
+    T(exchange)(t);
+    UNROLL for (int r = 0; r < LANES; r++) T(store)(to + r * to_row, t[r]);
+}
+
 /* Transposes: to[y][x] = from[x][y]. It works in squares of LANES rows and columns, so that cache lines are written at
    once. Rows are prefetched `ahead` rows early: rows of `to` if `out`, otherwise rows of `from`. */
 TARGET INLINE void T(transpose_some)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, REAL *to,
     int64_t to_row, int64_t ahead, const int out)
 {
-    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    const int64_t whole = QUICK ? 0 : rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k / (deep / LANES) * LANES, column = k % (deep / LANES) * LANES;
-        T(vec) t[LANES];
         if (out)
             UNROLL for (int r = 0; r < LANES; r++) __builtin_prefetch(to + (column + r + ahead) * to_row + row, 1, 2);
         else
             UNROLL for (int r = 0; r < LANES; r++)
                 __builtin_prefetch(from + (row + r + ahead) * from_row + column, 0, 2);
-        UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(from + (row + r) * from_row + column);
-        T(exchange)(t);
-        UNROLL for (int r = 0; r < LANES; r++) T(store)(to + (column + r) * to_row + row, t[r]);
+        T(square)(from + row * from_row + column, from_row, to + column * to_row + row, to_row);
     }
     for (int64_t column = deep; column < columns; column++)
         for (int64_t row = 0; row < whole; row++) to[column * to_row + row] = from[row * from_row + column];
@@ -308,13 +327,12 @@ TARGET APART void T(transpose_padded)(const REAL *from, int64_t from_row, int64_
     T(transpose_some)(from, from_row, whole, columns, to, to_row, ahead, 0);
     from += whole * from_row;
     to += whole;
-    for (int64_t column = 0; column < deep && left > 1; column += LANES) {
+    for (int64_t column = 0; !QUICK && column < deep && left > 1; column += LANES) {
         T(vec) t[LANES];
-        UNROLL for (int r = 0; r < LANES; r++) t[r] = r < left ? T(load)(from + r * from_row + column) : (T(vec)){0};
-        T(exchange)(t);
-        UNROLL for (int r = 0; r < LANES; r++) T(store)(to + (column + r) * to_row, t[r]);
+        for (int r = 0; r < LANES; r++) t[r] = r < left ? T(load)(from + r * from_row + column) : (T(vec)){0};
+        T(square)((const REAL *)(const void *)t, LANES, to + column * to_row, to_row);
     }
-    for (int64_t column = left > 1 ? deep : 0; column < columns && left > 0; column++) {
+    for (int64_t column = !QUICK && left > 1 ? deep : 0; column < columns && left > 0; column++) {
         T(store)(to + column * to_row, (T(vec)){from[column]});
         for (int64_t row = 1; row < left; row++) to[column * to_row + row] = from[row * from_row + column];
     }
@@ -331,7 +349,7 @@ TARGET APART void T(transpose_out)(const REAL *from, int64_t from_row, int64_t r
 TARGET APART void T(transpose_narrowed)(const REAL *from, int64_t from_row, int64_t rows, int64_t columns, uint16_t *to,
     int64_t to_row, int64_t ahead)
 {
-    const int64_t whole = rows - rows % LANES, deep = columns - columns % LANES;
+    const int64_t whole = QUICK ? 0 : rows - rows % LANES, deep = columns - columns % LANES;
     for (int64_t k = 0; k < whole / LANES * (deep / LANES); k++) {
         const int64_t row = k % (whole / LANES) * LANES, column = k / (whole / LANES) * LANES;
         T(vec) t[LANES];
@@ -909,7 +927,7 @@ TARGET INLINE void P(block)(const int rows, const int vectors, int64_t steps, co
                 __builtin_prefetch(b + early * b_step + v * LANES, 0, NEAR);
 #endif
         UNROLL for (int r = 0; r < rows; r++) {
-            const REAL y = a[r * a_row];
+            const REAL y = T(factor)(a + r * a_row);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
         }
 #endif
@@ -963,7 +981,11 @@ TARGET INLINE void P(blocks)(const int vectors, const int64_t lanes, int64_t row
             P(parts)(ROWS, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step,
                 c + r * c_row + x, c_row, update IF_PAIRED(by),
                 f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(early));
-        switch (tail >= 0 ? tail : rows - r) {
+        for (; QUICK && r < rows; r++)
+            P(parts)(1, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step,
+                c + r * c_row + x, c_row, update IF_PAIRED(by),
+                f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(early));
+        switch (QUICK ? 0 : tail >= 0 ? tail : rows - r) {
 #define PARTS(n) \
     case n: \
         P(parts)(n, vectors, steps, span, a + r * a_row, a_row, a_step, b + IN_PER_REAL * x, b_step, \
@@ -1002,8 +1024,8 @@ TARGET APART void P(narrow)(int64_t lanes, int64_t rows, int64_t steps, int64_t 
                     P(block)(TALL, 1, some, from + r * a_row, a_row, 1, b + t * b_step + x, b_step,
                         c + r * c_row + x, c_row, now, f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(0));
 #endif
-            for (; r < rows; r += ROWS)
-                switch (min(rows - r, ROWS)) {
+            for (; r < rows; r += QUICK ? 1 : ROWS)
+                switch (QUICK ? 1 : min(rows - r, ROWS)) {
         default: P(block)(ROWS, 1, some, from + r * a_row, a_row, a_step, b + t * b_step + IN_PER_REAL * x, b_step,
             c + r * c_row + x, c_row, now IF_PAIRED(by),
             f IF_COMPENSATED(left ? left + r * c_row : NULL) IF_FETCHED(0)); break;
@@ -1103,7 +1125,7 @@ TARGET INLINE void P(some_rows)(const int vectors, int64_t steps, const int64_t 
         const int64_t end = min(first + part, steps);
         UNROLL for (int v = 0; v < 8; v++) sum[v] = (T(vec)){0};
         for (int64_t t = first; t < end; t++) {
-            const REAL y = b[t * b_step];
+            const REAL y = T(factor)(b + t * b_step);
             UNROLL for (int v = 0; v < vectors; v++) sum[v] += y * T(load)(a + t * a_step + v * LANES);
         }
         UNROLL for (int v = 0; v < vectors; v++) whole[v] = first ? whole[v] + sum[v] : sum[v];
@@ -1139,7 +1161,7 @@ TARGET INLINE void P(both_rows)(const int vectors, int64_t steps, const int64_t 
         const int64_t end = min(first + part, steps);
         UNROLL for (int v = 0; v < vectors; v++) sum[0][v] = sum[1][v] = (T(vec)){0};
         for (int64_t t = first; t < end; t++) {
-            const REAL y = a[t * a_step], z = lane[t * lane_step];
+            const REAL y = T(factor)(a + t * a_step), z = T(factor)(lane + t * lane_step);
             UNROLL for (int v = 0; v < vectors; v++) {
                 const T(vec) x = T(load)(b + t * b_step + v * LANES);
                 sum[0][v] += y * x;
@@ -1209,7 +1231,7 @@ TARGET INLINE void P(block_kept)(const int rows, const int vectors, int64_t step
         T(vec) x[VECTORS];
         UNROLL for (int v = 0; v < vectors; v++) x[v] = T(load)(b + v * LANES);
         UNROLL for (int r = 0; r < rows; r++) {
-            const REAL y = a[r * a_row];
+            const REAL y = T(factor)(a + r * a_row);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
         }
     }
@@ -1282,6 +1304,7 @@ TARGET INLINE void P(dot_finite_lanes)(const int fetched, const int vectors, con
 {
     IN column[ROOM * LANES];
     (void)vectors;
+    (void)tail;
     for (int64_t x = 0; x < lanes; x += LANES) {
         for (int64_t t = 0; t < steps; t++)
             for (int64_t k = 0; k < WORDS; k++) {
@@ -1289,9 +1312,9 @@ TARGET INLINE void P(dot_finite_lanes)(const int fetched, const int vectors, con
                 column[t * WORDS + k] = P(finite)(p, 0, 1, 1) ? *p : 0;
             }
         const int64_t some = fetched ? SOME : steps;
-        for (int64_t t = 0; t < steps; t += some)
-            P(dot)(1, LANES, rows, tail, min(steps - t, some), span, a + t * a_step, a_row, a_step,
-                column + t * WORDS, WORDS, c + x, c_row, update IF_PAIRED(by),
+        for (int64_t t = 0; t < steps; t += some) /* values are seldom infinite or NaN */
+            P(narrow)(LANES, rows, min(steps - t, some), span, a + t * a_step, a_row, a_step, column + t * WORDS,
+                WORDS, c + x, c_row, update IF_PAIRED(by),
                 factor ? factor + x : NULL IF_COMPENSATED(compensation ? compensation + x : NULL));
     }
 }
@@ -1988,11 +2011,13 @@ TARGET INLINE void S(columns_of_4)(const int direct, int64_t rows, const int64_t
     int64_t c_row IF_BLOCKS(const REAL *scale))
 {
     int64_t ask[2] = {0, min(share, ABREAST)};
-    for (; rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
+    for (; QUICK && rows > 0; rows--, a += a_row, c += c_row)
+        S(some_columns)(1, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale));
+    for (; !QUICK && rows >= 4; rows -= 4, a += 4 * a_row, c += 4 * c_row) {
         S(some_columns)(4, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale));
         UNROLL for (int k = 0; k < 2; k++) ask[k] = min(ask[k] + share, ABREAST);
     }
-    switch (rows) {
+    switch (QUICK ? 0 : rows) {
 #define COLUMNS(n) \
     case n: S(some_columns)(n, direct, steps, a, a_row, b, b_row, wide, ahead, ask, c, c_row IF_BLOCKS(scale)); break;
         ROWS_BELOW(4, COLUMNS)
@@ -2027,12 +2052,9 @@ TARGET INLINE void S(turn_rows)(const int vectors, const int64_t steps, const RE
 {
     const int64_t parts = steps / LANES;
     for (int v = 0; v < vectors; v++)
-        for (int64_t s = 0; s < parts; s++) {
-            T(vec) t[LANES];
-            UNROLL for (int r = 0; r < LANES; r++) t[r] = T(load)(a + (v * LANES + r) * a_row + s * LANES);
-            T(exchange)(t);
-            UNROLL for (int l = 0; l < LANES; l++) T(store)(turned + ((l * parts + s) * vectors + v) * LANES, t[l]);
-        }
+        for (int64_t s = 0; s < parts; s++)
+            T(square)(a + v * LANES * a_row + s * LANES, a_row, turned + (s * vectors + v) * LANES,
+                parts * vectors * LANES);
 }
 
 /* sum[v * keys + k] = the sum over s of the products of one lane: term s of `turned`, and of row k of b, for `keys`
@@ -2135,10 +2157,8 @@ TARGET INLINE void S(turned)(const int vectors, int64_t columns, const int64_t s
             UNROLL for (int v = 0; v < vectors; v++)
                 UNROLL for (int n = 0; n < keys; n++) t[v][k + n] = some[v * keys + n];
         }
-        UNROLL for (int v = 0; v < vectors; v++) {
-            T(exchange)(t[v]);
-            UNROLL for (int r = 0; r < LANES; r++) T(store)(c + (v * LANES + r) * c_row + x, t[v][r]);
-        }
+        for (int v = 0; v < vectors; v++)
+            T(square)((const REAL *)(const void *)t[v], LANES, c + v * LANES * c_row + x, c_row);
     }
 }
 
@@ -2170,7 +2190,8 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
     }
 #endif
     const int64_t whole = columns - columns % LANES,
-        turned = rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c, c_row IF_PAGED(after)),
+        turned = QUICK || rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c,
+            c_row IF_PAGED(after)),
         first = turned == rows ? whole : 0;
     b += first * b_row;
 #if BLOCKS
@@ -2186,12 +2207,12 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
         S(convert_scales)((last + 1) * S(scales)(steps), copy, scale);
         if (rows > 1) S(copy_scales)(later, steps, b + LANES * b_row, b_row, copy);
 #endif
-        if (rows == 1 && last == LANES - 1)
+        if (!QUICK && rows == 1 && last == LANES - 1)
             S(columns)(1, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy,
                 later) IF_EARLY(early ? ahead : NULL));
-        else if (rows == 1)
+        else if (NARROW && rows == 1)
             S(columns)(0, last, steps, a, b, b_row, c + x IF_BLOCKS(scale) IF_BLOCKS(copy, later) IF_EARLY(NULL));
-        else if (last == LANES - 1)
+        else if (!QUICK && last == LANES - 1)
             S(all_columns)(1, last, rows - turned, steps, a + turned * a_row, a_row, b, b_row, c + turned * c_row + x,
                 c_row, SEVERAL, ahead IF_BLOCKS(scale));
         else
@@ -2314,7 +2335,7 @@ TARGET INLINE void S(some_lanes)(const int rows, const int vectors, const int fr
             UNROLL for (int v = 0; v < vectors; v++)
                 sum[r][v] += weight[(r * AT_ONCE + t) * count + (first + v * LANES) / S(block_size)(lanes)] * x[v];
 #else
-            const REAL y = a[r * a_row + t * a_step];
+            const REAL y = T(factor)(a + r * a_row + t * a_step);
             UNROLL for (int v = 0; v < vectors; v++) sum[r][v] += y * x[v];
 #endif
         }
@@ -2356,7 +2377,7 @@ TARGET INLINE void S(group)(int64_t rows, const int from, const int64_t lanes, i
     const int64_t count = S(scales)(lanes);
     S(scaled_weights)(rows, steps, count, a, a_row, a_step, scale, weight);
 #endif
-    switch (rows) {
+    switch (QUICK ? 1 : rows) {
 #define GROUP(n) \
     case n: \
         S(all_lanes)(n, from, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, ahead_rows, c, \
@@ -2372,6 +2393,9 @@ TARGET INLINE void S(groups)(int64_t rows, const int64_t lanes, int64_t steps, c
     int64_t a_step, const STORED *b, int64_t b_step, REAL *wide, const STORED *ahead, REAL *c,
     int64_t c_row IF_BLOCKS(const REAL *scale))
 {
+    for (; QUICK && rows > 0; rows--, a += a_row, c += c_row)
+        S(group)(1, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, 0, c, c_row IF_BLOCKS(scale));
+    if (QUICK) return;
     if (rows <= 6) {
         S(group)(rows, 0, lanes, steps, a, a_row, a_step, b, b_step, wide, ahead, steps, c, c_row IF_BLOCKS(scale));
         return;
@@ -2450,7 +2474,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 {
 #if NARROW
     REAL wide[AT_ONCE * MAX_LANES] __attribute__((aligned(BYTES)));
-    if (ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
+    if (!QUICK && ROOMY && update == 1 && rows >= MANY && lanes % (ABREAST * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += ABREAST * LANES)
             S(strip)(rows, x, lanes, steps, a, a_row, a_step, b, b_step, wide, c, c_row IF_PAGED(after));
         return;
@@ -2463,7 +2487,7 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
 #endif
 #if FETCHED && !NARROW
     /* Many rows of c do not fit in the first cache, so a few lanes of them are computed at a time. */
-    if (rows >= MANY && lanes % (vectors * LANES) == 0) {
+    if (!QUICK && rows >= MANY && lanes > vectors * LANES && lanes % (vectors * LANES) == 0) {
         for (int64_t x = 0; x < lanes; x += vectors * LANES)
             for (int64_t t = 0; t < steps; t += AT_ONCE)
                 T(dot_early)(vectors, vectors * LANES, rows, tail, min(steps - t, AT_ONCE), span, a + t * a_step, a_row,
@@ -2547,7 +2571,8 @@ TARGET INLINE void S(dot_fetched)(const int vectors, const int64_t lanes, int64_
         (void)tail;
 #elif FETCHED
         T(dot_early)(vectors, lanes, rows, tail, some, span, a, a_row, a_step, from, from_step, c, c_row, update,
-            factor IF_COMPENSATED(compensation), rows < SEVERAL ? 0 : IN_PART(DISTANCE));
+            factor IF_COMPENSATED(compensation), rows < SEVERAL ? 0 : IN_PART(rows < MANY ? DISTANCE :
+                EARLY_FOR_SEVERAL));
 #else
         for (int64_t x = 0, asked = 0; x < lanes; x += vectors * LANES) {
             /* A core can have few cache misses in flight, so few rows are prefetched at a time. */
@@ -3159,6 +3184,9 @@ TARGET static void T(softmax_few)(const struct call *call, int64_t task, struct 
 #undef PAIRED
 #undef IF_COMPENSATED
 #undef EXP2_MIN
+#undef COMPRESSES
+#undef COMPARE
+#undef COMPRESS
 #undef NOT_LESS
 #undef REMAINDER
 #undef SCALED
@@ -3176,7 +3204,7 @@ extern int softmax_is_c11;
 #error "softmax.c uses GNU C vector extensions: compile it with gcc or clang"
 extern int softmax_is_gnu_c;
 #else
-/* softmax.h, made by attnc 0.1.0: attnc softmax.yaml --standalone
+/* softmax.h, made by attnc 0.2.0: attnc softmax.yaml --standalone
    softmax attention on unit vectors, made sharp by its scale
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).
@@ -3646,6 +3674,16 @@ struct attn_draw {
 #define INLINE static inline __attribute__((unused))
 #endif
 #define APART static __attribute__((noinline, unused))
+/* QUICK: the kernel is compiled in little time, with fewer copies of loops, for a first call (attnc build --quick). The
+   bits of results are the same. LATER: functions that this call does not need, which are not optimised. */
+#ifndef QUICK
+#define QUICK 0
+#endif
+#ifdef __clang__
+#define LATER static __attribute__((noinline, unused, optnone))
+#else /* gcc would not round a * b + c as in optimised functions */
+#define LATER APART
+#endif
 #define UNROLL _Pragma("GCC unroll 16")
 
 INLINE int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -4605,7 +4643,7 @@ enum program_role {
     RUN_FORWARD,
     RUN_BACKWARD, /* one of the parts */
     RUN_TERMS,    /* computes the terms of prefix sums */
-    RUN_CORRECT,  /* computes the corrected values of 'delta' */
+    RUN_CORRECT,  /* computes the corrected values of 'delta', or their tangents */
     RUN_APPEND,   /* the same for new tokens of a state */
     RUN_EXTEND,   /* forward for new tokens, with a state of sums */
     RUN_FOLDABLE, /* the same for a state that also has transitions (attn_problem.foldable) */
@@ -4784,7 +4822,7 @@ struct kernel {
         up to NO_ARRAY. NULL: there are none */
     int decay_parts;              /* calls may have some keys of a sequence with a decay (attn_problem.query_decay) */
     int weighs, lists;            /* it has programs of RUN_WEIGHTS, and of RUN_SELECT */
-    int corrected;                /* the number of the array of corrected values, or -1 */
+    int corrected, tangents;      /* the number of the array of corrected values, or -1; their tangents follow it */
     int outer, whole, key_sums;   /* outer: calls may give outer sums; whole: these are sums over all tokens */
     int64_t outer_chunk, open_keys;
     /* Backward: the number of parts, of arrays FROM_SAVED, of FROM_ROW_SUMS' numbers for a query,
@@ -4868,6 +4906,8 @@ INLINE void await_number(const int64_t *number, int64_t to)
 #endif
 #if defined(__unix__)
         if (tries >= 1000) sched_yield(); /* the other thread may need this processor */
+#else
+        (void)tries;
 #endif
     }
 }
@@ -5409,37 +5449,31 @@ ATTN_API int attn_call_params_init(const struct kernel *kernel, void *params, ui
 
 /* ---- what a call computes first: prefix sums, corrected values, lists of the best keys ---- */
 
-static void set_corrected(struct call *call, unsigned char *at)
+/* Computes rows of corrected values, each followed by its tangent, from `at` on. Returns 0 or an error. */
+static int make_corrected(struct call *call, unsigned char *at, int threads, unsigned char *work)
 {
-    struct place *const place = &call->array[call->kernel->corrected];
-    place->at = at;
-    place->strides = contiguous(call->p.heads, call->p.n_k, call->kernel->value_dim);
-}
-
-/* The programs that run before the one of forward, or NULL. */
-struct first {
-    const struct program *terms, *correct, *weights;
-};
-static struct first programs_first(const struct kernel *kernel)
-{
-    struct first first = {NULL, NULL, NULL};
-    if (kernel->prefix_row > 0) first.terms = attn_call_program_of(kernel, RUN_TERMS);
-    if (kernel->corrected >= 0) first.correct = attn_call_program_of(kernel, RUN_CORRECT);
-    if (kernel->weighs) first.weights = attn_call_program_of(kernel, RUN_WEIGHTS);
-    return first;
-}
-
-static size_t larger_of(size_t bytes, const struct program *program)
-{
-    return program ? larger(bytes, attn_call_bytes_a_thread(program)) : bytes;
+    const struct kernel *const kernel = call->kernel;
+    int error = 0;
+    for (int n = 0; n <= kernel->tangents && !error; n++) {
+        const struct program *const program = attn_call_program(kernel, RUN_CORRECT, n, INT64_MAX, MANY_ROWS, 0);
+        if (!attn_call_runs(program)) return ATTN_EMACHINE;
+        call->array[kernel->corrected + n] = (struct place){
+            .at = at + (size_t)(n * kernel->value_dim) * kernel->real,
+            .strides = contiguous(call->p.heads, call->p.n_k, kernel->value_dim * (1 + kernel->tangents))};
+        error = attn_call_run(call, program, threads, work, attn_call_bytes_a_thread(program));
+    }
+    return error;
 }
 
 /* Returns the largest workspace of a thread in bytes, for forward and what it computes first. */
-static size_t max_bytes(const struct kernel *kernel, const struct first *first, int64_t n_k)
+static size_t max_bytes(const struct kernel *kernel, int64_t n_k)
 {
-    const size_t forward = attn_call_max_bytes(kernel, RUN_FORWARD, n_k),
-                 lists = kernel->lists ? attn_call_max_bytes(kernel, RUN_SELECT, INT64_MAX) : 0;
-    return larger_of(larger_of(larger_of(larger(forward, lists), first->terms), first->correct), first->weights);
+    static const enum program_role first[] = {RUN_TERMS, RUN_CORRECT, RUN_SELECT, RUN_WEIGHTS};
+    const int has[] = {kernel->prefix_row > 0, kernel->corrected >= 0, kernel->lists, kernel->weighs};
+    size_t bytes = attn_call_max_bytes(kernel, RUN_FORWARD, n_k);
+    for (int k = 0; k < 4; k++)
+        if (has[k]) bytes = larger(bytes, attn_call_max_bytes(kernel, first[k], INT64_MAX));
+    return bytes;
 }
 
 /* Returns whether programs other than that of forward may read prefix sums. */
@@ -5482,8 +5516,7 @@ static size_t forward_bytes(const struct kernel *kernel, const struct attn_probl
 ATTN_API size_t attn_call_workspace(const struct kernel *kernel, const struct attn_problem *problem)
 {
     if (!problem || !fits_library(kernel)) return 0;
-    const struct first first = programs_first(kernel);
-    const size_t threads = bytes_times(max_bytes(kernel, &first, keys_served(kernel, problem)),
+    const size_t threads = bytes_times(max_bytes(kernel, keys_served(kernel, problem)),
                                        attn_call_threads_served(kernel, problem)),
                  bytes = bytes_plus(forward_bytes(kernel, problem), threads);
     return bytes_fit(bytes) ? bytes : 0;
@@ -5556,27 +5589,25 @@ ATTN_API size_t attn_call_key_sums(const struct kernel *kernel, const struct att
 
 /* Computes prefix sums, corrected values, and the output of weights. Each thread has the memory `work`. Returns 0 or an
    error. */
-static int compute_first(struct call *call, const struct program *program, const struct first *first,
-                         unsigned char *memory, int threads, unsigned char *work)
+static int compute_first(struct call *call, const struct program *program, unsigned char *memory, int threads,
+                         unsigned char *work)
 {
+    const struct kernel *const kernel = call->kernel;
     int error = 0;
-    if (first->terms) {
-        if (!attn_call_runs(first->terms)) return ATTN_EMACHINE;
-        if (!program->own_sums || others_read_sums(call->kernel)) {
+    if (kernel->prefix_row > 0) {
+        const struct program *const terms = attn_call_program_of(kernel, RUN_TERMS);
+        if (!attn_call_runs(terms)) return ATTN_EMACHINE;
+        if (!program->own_sums || others_read_sums(kernel)) {
             memory = attn_call_set_prefix_sums(call, memory);
-            error = attn_call_make_prefix_sums(call, first->terms, threads, work,
-                                               attn_call_bytes_a_thread(first->terms));
+            error = attn_call_make_prefix_sums(call, terms, threads, work, attn_call_bytes_a_thread(terms));
         }
     }
-    if (first->correct && !error) {
-        if (!attn_call_runs(first->correct)) return ATTN_EMACHINE;
-        set_corrected(call, memory);
-        error = attn_call_run(call, first->correct, threads, work, attn_call_bytes_a_thread(first->correct));
-    }
+    if (kernel->corrected >= 0 && !error) error = make_corrected(call, memory, threads, work);
     if (!error) error = attn_call_make_lists(call, threads, work);
-    if (first->weights && !error && call->p.n_k > 0 && call->p.weights) {
-        if (!attn_call_runs(first->weights)) return ATTN_EMACHINE;
-        error = attn_call_run(call, first->weights, threads, work, attn_call_bytes_a_thread(first->weights));
+    if (kernel->weighs && !error && call->p.n_k > 0 && call->p.weights) {
+        const struct program *const weights = attn_call_program_of(kernel, RUN_WEIGHTS);
+        if (!attn_call_runs(weights)) return ATTN_EMACHINE;
+        error = attn_call_run(call, weights, threads, work, attn_call_bytes_a_thread(weights));
     }
     return error;
 }
@@ -5623,9 +5654,8 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     }
     const size_t shared = attn_call_shared_bytes(kernel, &call.p,
                                                  program->own_sums && !others_read_sums(kernel) ? NULL : &call.p);
-    const struct first first = programs_first(kernel);
     error = attn_call_take_workspace(kernel, problem, workspace, shared,
-                                     max_bytes(kernel, &first, keys_served(kernel, problem)), &threads);
+                                     max_bytes(kernel, keys_served(kernel, problem)), &threads);
     if (error) return error;
     error = take_saved(&call, problem, program);
     if (error) return error;
@@ -5635,7 +5665,7 @@ static int attend(const struct kernel *kernel, const struct attn_problem *proble
     if (kernel->masks)
         error = attn_call_make_tiles(&call, tables, work - attn_call_tiles_bytes(kernel, &call.p), threads);
     if (error) return error;
-    error = compute_first(&call, program, &first, (unsigned char *)workspace, threads, work);
+    error = compute_first(&call, program, (unsigned char *)workspace, threads, work);
     if (program->by_heads) attn_call_heads_as_queries(&call);
     return error ? error : attn_call_run(&call, program, threads, work, attn_call_bytes_a_thread(program));
 }
@@ -5834,6 +5864,9 @@ ATTN_API void attn_call_set_solution(struct call *call, unsigned char *saved)
 }
 /* Prefix sums: sums of terms up to the position of a query or key, such as the logarithms of a decay. */
 
+/* Neighbouring sums that are added row by row, because a line of memory has several. */
+enum { SUMS_ABREAST = 32 };
+
 /* Adds x to high + low. `low` is the rounding error of `high`. */
 INLINE void add_to_sum(double *high, double *low, double x)
 {
@@ -5858,21 +5891,21 @@ static int queries_at_keys(const struct kernel *kernel, const struct attn_proble
 /* Loops over prefix sums of type REAL. sums.c includes this file for float and for double; R(name) is a function's
    name. Each sum has a low part, which has its rounding error. */
 
-/* Replaces the first n terms of a row by prefix sums, for `row` sums side by side. */
-INLINE void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, int64_t x)
+/* Replaces the first n terms of `width` sums by prefix sums. Rows of terms are `row` numbers apart. */
+APART void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, const int64_t width)
 {
-    double high = 0, low = 0;
-    for (int64_t t = 0, at = x; t < n; t++, at += row) {
-        if (sizeof(REAL) == 8) {
-            add_to_sum(&high, &low, (double)sum[at]);
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)low;
-        } else { /* `high` has more digits than the two numbers that are stored */
-            high += (double)sum[at];
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)(high - (double)sum[at]);
-        }
-    }
+    double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+    for (int64_t t = 0; t < n; t++, sum += row, sum_low += row)
+        for (int64_t x = 0; x < width; x++)
+            if (sizeof(REAL) == 8) {
+                add_to_sum(&high[x], &low[x], (double)sum[x]);
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)low[x];
+            } else { /* `high` has more digits than the two numbers that are stored */
+                high[x] += (double)sum[x];
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)(high[x] - (double)sum[x]);
+            }
 }
 
 /* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
@@ -5888,8 +5921,8 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
                                                                                                task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
-    if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
-    for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
+    for (int64_t x = 0; x < row; x += SUMS_ABREAST)
+        R(add_rows)(sum + x, sum_low + x, n_k, row, min(row - x, SUMS_ABREAST));
     if (queries_at_keys(kernel, &call->p)) return;
     REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
                 *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
@@ -5971,6 +6004,16 @@ static void R(add_sums)(const struct kernel *kernel, const struct sum_rows *to, 
     }
 }
 
+/* Adds `width` gradients of a row to their sums. */
+APART void R(add_row)(double *high, double *low, const REAL *from, int64_t width)
+{
+    for (int64_t x = 0; x < width; x++)
+        if (sizeof(REAL) == 8)
+            add_to_sum(&high[x], &low[x], (double)from[x]);
+        else /* `high` has more digits than the gradients */
+            high[x] += (double)from[x];
+}
+
 /* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
    the gradients from its position to the last. */
 static void R(add_gradients)(const struct call *call, int64_t task, unsigned char *work)
@@ -5981,13 +6024,17 @@ static void R(add_gradients)(const struct call *call, int64_t task, unsigned cha
     const REAL *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n_q * row;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = kernel->outer && call->p.earlier_sums ? call->p.term_gradients[task * row + x] : 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
+        for (int64_t x = 0; x < width && kernel->outer && call->p.earlier_sums; x++)
+            high[x] = call->p.term_gradients[task * row + begun + x];
         int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
         for (int64_t t = n_k - 1; t >= 0; t--) {
-            for (; i >= 0 && first + i >= t; i--) add_to_sum(&high, &low, (double)of_query[i * row + x]);
-            add_to_sum(&high, &low, (double)sum[t * row + x]);
-            sum[t * row + x] = (REAL)(high + low);
+            REAL *const to = sum + t * row + begun;
+            for (; i >= 0 && first + i >= t; i--) R(add_row)(high, low, of_query + i * row + begun, width);
+            R(add_row)(high, low, to, width);
+            for (int64_t x = 0; x < width; x++) to[x] = (REAL)(high[x] + low[x]);
         }
     }
 }
@@ -6001,13 +6048,14 @@ static void R(total_gradients)(const struct call *call, int64_t task, unsigned c
                                task * attn_call_rows_of_sums(kernel, &call->p) * row,
                       *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n * row;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
         for (int64_t t = n - 1; t >= 0; t--) {
-            add_to_sum(&high, &low, (double)of_query[t * row + x]);
-            add_to_sum(&high, &low, (double)of_key[t * row + x]);
+            R(add_row)(high, low, of_query + t * row + begun, width);
+            R(add_row)(high, low, of_key + t * row + begun, width);
         }
-        call->p.term_gradients[task * row + x] = high + low;
+        for (int64_t x = 0; x < width; x++) call->p.term_gradients[task * row + begun + x] = high[x] + low[x];
     }
 }
 
@@ -6048,21 +6096,21 @@ static void R(write_sums)(const struct call *call, double *to)
 /* Loops over prefix sums of type REAL. sums.c includes this file for float and for double; R(name) is a function's
    name. Each sum has a low part, which has its rounding error. */
 
-/* Replaces the first n terms of a row by prefix sums, for `row` sums side by side. */
-INLINE void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, int64_t x)
+/* Replaces the first n terms of `width` sums by prefix sums. Rows of terms are `row` numbers apart. */
+APART void R(add_rows)(REAL *restrict sum, REAL *restrict sum_low, int64_t n, int64_t row, const int64_t width)
 {
-    double high = 0, low = 0;
-    for (int64_t t = 0, at = x; t < n; t++, at += row) {
-        if (sizeof(REAL) == 8) {
-            add_to_sum(&high, &low, (double)sum[at]);
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)low;
-        } else { /* `high` has more digits than the two numbers that are stored */
-            high += (double)sum[at];
-            sum[at] = (REAL)high;
-            sum_low[at] = (REAL)(high - (double)sum[at]);
-        }
-    }
+    double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+    for (int64_t t = 0; t < n; t++, sum += row, sum_low += row)
+        for (int64_t x = 0; x < width; x++)
+            if (sizeof(REAL) == 8) {
+                add_to_sum(&high[x], &low[x], (double)sum[x]);
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)low[x];
+            } else { /* `high` has more digits than the two numbers that are stored */
+                high[x] += (double)sum[x];
+                sum[x] = (REAL)high[x];
+                sum_low[x] = (REAL)(high[x] - (double)sum[x]);
+            }
 }
 
 /* Replaces a head's terms by prefix sums. Copies the sums at the positions of queries into the arrays for queries, if
@@ -6078,8 +6126,8 @@ static void R(add_terms)(const struct call *call, int64_t task, unsigned char *w
                                                                                                task * rows * row;
     (void)work;
     for (int64_t x = -row; x < 0 && kernel->outer; x++) sum[x] = sum_low[x] = 0;
-    if (row == 1) R(add_rows)(sum, sum_low, n_k, 1, 0);
-    for (int64_t x = 0; x < row && row > 1; x++) R(add_rows)(sum, sum_low, n_k, row, x);
+    for (int64_t x = 0; x < row; x += SUMS_ABREAST)
+        R(add_rows)(sum + x, sum_low + x, n_k, row, min(row - x, SUMS_ABREAST));
     if (queries_at_keys(kernel, &call->p)) return;
     REAL *const of_query = (REAL *)at_of(call, PREFIX_OF_QUERY) + task * n_q * row,
                 *const of_query_low = (REAL *)at_of(call, PREFIX_OF_QUERY_LOW) + task * n_q * row;
@@ -6161,6 +6209,16 @@ static void R(add_sums)(const struct kernel *kernel, const struct sum_rows *to, 
     }
 }
 
+/* Adds `width` gradients of a row to their sums. */
+APART void R(add_row)(double *high, double *low, const REAL *from, int64_t width)
+{
+    for (int64_t x = 0; x < width; x++)
+        if (sizeof(REAL) == 8)
+            add_to_sum(&high[x], &low[x], (double)from[x]);
+        else /* `high` has more digits than the gradients */
+            high[x] += (double)from[x];
+}
+
 /* Replaces the gradients of a head's prefix sums by the gradients of the terms. The gradient of a term is the sum of
    the gradients from its position to the last. */
 static void R(add_gradients)(const struct call *call, int64_t task, unsigned char *work)
@@ -6171,13 +6229,17 @@ static void R(add_gradients)(const struct call *call, int64_t task, unsigned cha
     const REAL *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n_q * row;
     const int64_t first = call->p.query_start ? call->p.query_start[task / call->p.heads] : n_k - n_q;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = kernel->outer && call->p.earlier_sums ? call->p.term_gradients[task * row + x] : 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
+        for (int64_t x = 0; x < width && kernel->outer && call->p.earlier_sums; x++)
+            high[x] = call->p.term_gradients[task * row + begun + x];
         int64_t i = n_q - 1; /* the last query whose gradient is not added yet */
         for (int64_t t = n_k - 1; t >= 0; t--) {
-            for (; i >= 0 && first + i >= t; i--) add_to_sum(&high, &low, (double)of_query[i * row + x]);
-            add_to_sum(&high, &low, (double)sum[t * row + x]);
-            sum[t * row + x] = (REAL)(high + low);
+            REAL *const to = sum + t * row + begun;
+            for (; i >= 0 && first + i >= t; i--) R(add_row)(high, low, of_query + i * row + begun, width);
+            R(add_row)(high, low, to, width);
+            for (int64_t x = 0; x < width; x++) to[x] = (REAL)(high[x] + low[x]);
         }
     }
 }
@@ -6191,13 +6253,14 @@ static void R(total_gradients)(const struct call *call, int64_t task, unsigned c
                                task * attn_call_rows_of_sums(kernel, &call->p) * row,
                       *const of_query = (const REAL *)at_of(call, PREFIX_GRADIENT_OF_QUERY) + task * n * row;
     (void)work;
-    for (int64_t x = 0; x < row; x++) {
-        double high = 0, low = 0;
+    for (int64_t begun = 0; begun < row; begun += SUMS_ABREAST) {
+        double high[SUMS_ABREAST] = {0}, low[SUMS_ABREAST] = {0};
+        const int64_t width = min(row - begun, SUMS_ABREAST);
         for (int64_t t = n - 1; t >= 0; t--) {
-            add_to_sum(&high, &low, (double)of_query[t * row + x]);
-            add_to_sum(&high, &low, (double)of_key[t * row + x]);
+            R(add_row)(high, low, of_query + t * row + begun, width);
+            R(add_row)(high, low, of_key + t * row + begun, width);
         }
-        call->p.term_gradients[task * row + x] = high + low;
+        for (int64_t x = 0; x < width; x++) call->p.term_gradients[task * row + begun + x] = high[x] + low[x];
     }
 }
 
@@ -6334,7 +6397,8 @@ ATTN_API size_t attn_call_shared_bytes(const struct kernel *kernel, const struct
     if (kernel->masks) bytes = bytes_plus(bytes, attn_call_tiles_bytes(kernel, p));
     if (kernel->lists) bytes = bytes_plus(bytes, attn_call_lists_bytes(kernel, p));
     if (kernel->corrected < 0) return bytes;
-    return bytes_plus(bytes, bytes_of_rows((size_t)kernel->value_dim * kernel->real, p, p->heads, p->n_k));
+    const size_t row = (size_t)(kernel->value_dim * (1 + kernel->tangents)) * kernel->real;
+    return bytes_plus(bytes, bytes_of_rows(row, p, p->heads, p->n_k));
 }
 
 /* Member decay_sums of struct attn_kernel. */
@@ -7005,7 +7069,7 @@ static int params_init_any(void *params, uint64_t seed, void *storage)
     return attn_call_params_init(&kernel, params, seed, storage);
 }
 const struct attn_kernel softmax_kernel = {
-    .name = "softmax", .version = "0.1.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
+    .name = "softmax", .version = "0.2.0", .dtype = ATTN_F32, .head_dim = 64, .value_dim = 64,
     .params = 0, .param = NULL, .params_bytes = sizeof(struct softmax_params),
     .params_size = softmax_params_size, .params_init = params_init_any, .forward = forward_any,
     .workspace = softmax_workspace,

@@ -1,4 +1,4 @@
-/* softmax.h, made by attnc 0.1.0: attnc softmax.yaml --standalone
+/* softmax.h, made by attnc 0.2.0: attnc softmax.yaml --standalone
    softmax attention on unit vectors, made sharp by its scale
    q [B,H,n_q,64]  k [B,G,n_k,64]  v [B,G,n_k,64]  out [B,H,n_q,64], f32. H is a multiple of G;
    query head h reads key/value head h / (H/G).

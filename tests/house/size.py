@@ -19,10 +19,10 @@ AFTER_SPECS = tuple('compiler/%s/**/*.c' % folder for folder in ('driver', 'emit
 # Each row is (name, largest number of lines that is allowed, pattern of a line or '' for every line, files). A commit
 # that raises a number says why. A commit that makes the count smaller also lowers the number.
 LIMITS = (
-    ('compiler_and_ir', 73_300, '', COMPILER),
-    ('runtime', 12_500, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
+    ('compiler_and_ir', 73_800, '', COMPILER),
+    ('runtime', 12_850, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
-    ('python', 11_420, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
+    ('python', 11_720, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 130_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in
@@ -43,7 +43,7 @@ LIMITS = (
     # Arrays have names of quantities.
     ('letters', 3, r'.*"(q|k|v|out)"', ('compiler/[!v]*/**/*.[ch]', 'compiler/view/**/*.[ch]', 'ir/*.[ch]')),
 )
-MOST_LIBRARY_TEXT = 150_000   # bytes of machine code in libattnrt.so
+MOST_LIBRARY_TEXT = 153_600   # bytes of machine code in libattnrt.so
 LIBRARIES = r'lib(c|m|gomp|omp)\.so\.|ld-linux'
 ALLOCATES = {'memory.c', 'npy.c', 'npy_write.c'}  # attn_alloc, and the files of arrays
 ALLOCATORS = {'malloc', 'calloc', 'realloc', 'aligned_alloc', 'posix_memalign', 'strdup', 'mmap'}
