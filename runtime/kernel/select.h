@@ -109,7 +109,7 @@ TARGET INLINE void T(select_keep)(struct T(candidates) *c, REAL least, int64_t e
     }
 }
 
-/* Drops candidates, none of which is among the best `count`, until there are at most `most`. */
+/* Drops candidates until at most `most` are left. The best `count` stay. */
 TARGET APART void T(select_best)(struct T(candidates) *c, int64_t count, int64_t most)
 {
     const int64_t held = c->held;

@@ -281,7 +281,8 @@ TARGET INLINE void S(dot_along)(int64_t rows, int64_t columns, const int64_t ste
     }
 #endif
     const int64_t whole = columns - columns % LANES,
-        turned = QUICK || rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c, c_row IF_PAGED(after)),
+        turned = QUICK || rows < LANES ? 0 : S(all_turned)(rows, whole, steps, a, a_row, b, b_row, c,
+            c_row IF_PAGED(after)),
         first = turned == rows ? whole : 0;
     b += first * b_row;
 #if BLOCKS

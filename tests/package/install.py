@@ -382,7 +382,7 @@ def cmake_kernels_of_another_directory(place, generator):
     os.rename(folder + '/polysketch.yaml', folder + '/kernels/polysketch.yaml')
     place.write('examples/cmake/kernels/one line.yaml', FLOW)
     place.write('examples/cmake/kernels/CMakeLists.txt',
-                'find_package(attnc 0.1 REQUIRED)\nattnc_add_kernel(predict "one line.yaml")\n'
+                'find_package(attnc 0.2 REQUIRED)\nattnc_add_kernel(predict "one line.yaml")\n'
                 'attnc_add_kernel(predict polysketch.yaml SET name=polysketch TARGETS generic)\n')
     place.write('examples/cmake/CMakeLists.txt', 'cmake_minimum_required(VERSION 3.20)\nproject(predict LANGUAGES C)\n'
                 'add_executable(predict main.c ../text/predict.c ../text/text.c)\ntarget_link_libraries(predict m)\n'
@@ -776,7 +776,7 @@ def fetching(place, folder):
     check(len(lines) == 1, 'not one block of CMake: %s' % lines)
     with open(folder + '/CMakeLists.txt') as f:
         text = f.read()
-    find = '\nfind_package(attnc 0.1 REQUIRED)\n'
+    find = '\nfind_package(attnc 0.2 REQUIRED)\n'
     check(find in text, text)
     with open(folder + '/CMakeLists.txt', 'w') as f:
         f.write(text.replace(find, '\n' + lines[0] + find))
@@ -857,7 +857,7 @@ def cmake_refuses_what_it_does_not_understand(place):
     for line, said in (('attnc_add_kernel(predict none.yaml)', 'there is no file'),
                        ('attnc_add_kernel(other softmax.yaml)', 'there is no target other'),
                        ('attnc_add_kernel(predict softmax.yaml SETS a=b)', 'not understood: SETS'),
-                       ('find_package(attnc 0.2 REQUIRED)', 'compatible')):
+                       ('find_package(attnc 99 REQUIRED)', 'compatible')):
         with open(folder + '/CMakeLists.txt', 'w') as f:
             f.write(text + line + '\n')
         done = place.run(['cmake', '-S', '.', '-B', 'build'], cwd=folder, status=1)
