@@ -168,11 +168,11 @@ _lock = threading.Lock()
 
 
 def use() -> Replaced:
-    """Makes torch.nn.functional.scaled_dot_product_attention on the CPU use kernels of attnc if they are faster: calls
-    without a mask or with is_causal=True, without dropout, of float32, bfloat16, float16 or float64, that are not too
-    small. PyTorch computes all other calls. Gradients, torch.compile and modules work as before. Kernels also compute calls
-    of nn.MultiheadAttention with need_weights=True that have neither gradients nor dropout, with any of its masks; there a
-    query that sees no key gives 0, and PyTorch gives NaN.
+    """Makes torch.nn.functional.scaled_dot_product_attention on the CPU use kernels of attnc if they are faster: calls of
+    float32, bfloat16, float16 or float64 that are not too small. PyTorch computes all other calls, among them those with
+    a mask and neither gradients nor dropout. Gradients, torch.compile and modules work as before; README.md has a table.
+    Kernels also compute calls of nn.MultiheadAttention with need_weights=True that have neither gradients nor dropout,
+    with any of its masks; there a query that sees no key gives 0, and PyTorch gives NaN.
 
     Returns an object whose undo() restores PyTorch's operators; in `with attnc.torch.use():` the end of the block does.
     A kernel is compiled at its first use on a machine; `attnc.compile_all` does it ahead."""
