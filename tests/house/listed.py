@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that tests/suites.txt has every suite, that Meson has the same suites, and that no command leaves files in the
-root of the project."""
+"""Checks that tests/suites.txt has every suite, that Meson has the same suites and all modules of the Python package, and
+that no command leaves files in the root of the project."""
 import fnmatch
 import glob
 import json
@@ -64,6 +64,15 @@ def meson():
     if tests != wanted: return 'these differ: ' + ' '.join(sorted(set(tests) ^ set(wanted)))
 
 
+def modules():
+    """A wheel has the modules that Meson installs."""
+    folder = os.path.join(ROOT, 'runtime', 'python')
+    with open(os.path.join(folder, 'meson.build')) as f: installed = f.read()
+    left = [name for name in sorted(glob.glob('attnc/**/*.py', root_dir=folder, recursive=True))
+            if "'%s'" % name not in installed]
+    if left: return 'runtime/python/meson.build does not install: ' + ' '.join(left)
+
+
 def root():
     """This suite starts late, so it sees what other suites and the commands of README files leave."""
     left = [name for name in sorted(set(os.listdir(ROOT)) - OF_ROOT)
@@ -75,7 +84,7 @@ def root():
 
 def main():
     count = {'ok': 0, 'FAIL': 0, 'skip': 0}
-    for check in well_formed, scripts, units, meson, root:
+    for check in well_formed, scripts, units, meson, modules, root:
         verdict, why = 'ok', ''
         if check is meson and not shutil.which('meson'): verdict, why = 'skip', 'there is no meson'
         else: why = check() or ''
