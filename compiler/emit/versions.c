@@ -60,8 +60,8 @@ int versions_code(const struct versions *list, const struct target *t, const str
 /* Returns whether a call runs this code of a version, as attn_call_program chooses. It may return true for several. */
 static bool runs(const struct version *v, const struct compilation *c, const struct first_call *call)
 {
-    enum { MAX_FEW_QUERIES = 16, MIN_HEADS = 32, MANY_KEYS = 1024 };
-    const bool few = call->n_q <= MAX_FEW_QUERIES, heads = few && v->heads && call->members >= MIN_HEADS,
+    enum { MANY_KEYS = 1024 };
+    const bool few = call->n_q <= MAX_FEW_QUERIES, heads = few && v->heads && call->members >= MANY_HEADS,
                surely = few && v->few && call->n_q * call->members <= v->few_rows && call->n_k >= MANY_KEYS;
     if (c == v->heads) return heads;
     if (c == v->few) return few && !heads;

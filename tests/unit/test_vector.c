@@ -25,9 +25,9 @@
 #include "stored_options.h"
 #include "runtime/kernel/stored.h"
 #if F16
-typedef uint16_t element;
+typedef uint16_t row_element;
 #else
-typedef REAL element;
+typedef REAL row_element;
 #endif
 
 INLINE float widened(uint16_t x)
@@ -497,7 +497,7 @@ static void along(void)
 {
     enum { TERMS = 3 * LANES, COLUMNS = 2 * LANES + 3, MAX_ROWS = LANES > 2 ? 3 * LANES : 7, WIDTH = 5 * LANES };
     static REAL a[MAX_ROWS][TERMS], b[COLUMNS][TERMS], c[MAX_ROWS][COLUMNS + LANES], sum[MAX_ROWS][WIDTH];
-    static element stored[COLUMNS][TERMS];
+    static row_element stored[COLUMNS][TERMS];
     for (int r = 0; r < MAX_ROWS; r++)
         for (int t = 0; t < TERMS; t++) a[r][t] = (REAL)drawn();
     for (int x = 0; x < COLUMNS; x++)
@@ -542,7 +542,7 @@ static void along(void)
         for (int x = VECTORS * LANES; x < WIDTH; x++) CU_ASSERT(sum[0][x] == 0 && sum[rows - 1][x] == 0);
     }
     static REAL values[COLUMNS][WIDE + 3 * LANES], row[WIDE + 3 * LANES];
-    static element narrow[COLUMNS][WIDE + 3 * LANES];
+    static row_element narrow[COLUMNS][WIDE + 3 * LANES];
     for (int t = 0; t < COLUMNS; t++)
         for (int x = 0; x < WIDE + 3 * LANES; x++) {
 #if F16
