@@ -206,7 +206,7 @@ TARGET INLINE void S(dot_bytes)(int64_t rows, int64_t columns, const int64_t ste
             if (!S(write_digits)(steps, a + r * a_row, digit + 3 * r * MAX_TERMS, start + r * STARTS, size + r))
                 infinite |= 1 << r;
         for (int64_t x = 0; x < columns; x += 2 * LANES) {
-            const int odd = x / (2 * LANES) % 2;
+            const int64_t odd = x / (2 * LANES) % 2;
             const int64_t last = min(2 * LANES, columns - x) - 1, later = min(columns - x - 2 * LANES, 2 * LANES);
             if (last == 2 * LANES - 1)
                 S(byte_tile)(1, last, some, steps, digit, start, size, b + x * b_row, b_row, copy[odd], copy[!odd],
