@@ -140,16 +140,22 @@ def it_is_for_every_python(python, settings):
             raise RuntimeError('it needs %s although there is %s' % (library, archive))
 
 
+def folder_of_mypy():
+    """Returns a folder without modules, so that mypy checks the installed package. It takes every folder for one."""
+    folder = os.path.join(BUILD, 'mypy')
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
 def types_are_strict(python, settings):
-    # mypy runs in another folder, so it checks the installed package.
-    run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '-p', 'attnc'], 'mypy', cwd=BUILD,
+    run([python, '-m', 'mypy', '--strict', '--cache-dir', folder_of_mypy(), '-p', 'attnc'], 'mypy', cwd=folder_of_mypy(),
         env=settings)
 
 
 def types_refuse_what_is_wrong(python, settings):
     file = os.path.join(HERE, 'typed_use.py')
-    done = subprocess.run([python, '-m', 'mypy', '--strict', '--cache-dir', os.path.join(BUILD, 'mypy'), '--no-error-summary',
-                           '--hide-error-context', file], cwd=BUILD, env=settings, text=True, stdin=subprocess.DEVNULL,
+    done = subprocess.run([python, '-m', 'mypy', '--strict', '--cache-dir', folder_of_mypy(), '--no-error-summary',
+                           '--hide-error-context', file], cwd=folder_of_mypy(), env=settings, text=True, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     said = {}
     for number, code in re.findall(r'typed_use[.]py:(\d+): error: .*\[([a-z-]+)\]$', done.stdout, flags=re.M):
