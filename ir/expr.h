@@ -256,6 +256,8 @@ struct ids {
         int64_t rows, length;
         bool repeats; /* if true, row k + rows equals row k */
         bool real;    /* if true, EXPR_ID reads 0 for -inf, and 1 for any other element */
+        const double *(*make)(void *of, int64_t row); /* if not NULL, returns a row in place of `data` */
+        void *of;
     } array[MAX_IDS];
     bool outside; /* true after an expression has read a row that does not exist */
 };

@@ -19,6 +19,7 @@ void ids_add(struct ids *ids, const char *name, const double *data, int64_t rows
 static const double *row_of(struct ids *ids, int k, int64_t row)
 {
     if (!ids || k == ids->arrays) return NULL;
+    if (ids->array[k].make) return ids->array[k].make(ids->array[k].of, row);
     if (row >= 0 && ids->array[k].repeats) row %= ids->array[k].rows;
     if (row < 0 || row >= ids->array[k].rows) {
         ids->outside = true;

@@ -184,11 +184,11 @@ static void count(const struct bench *b, int point, int entry, const struct call
         set_rates(b, unit->spec->dtype, at->threads, result);
         return;
     }
-    const struct compilation *forward = unit_choice(unit, unit_target_here(unit), at->length);
-    const struct call_parts run = b->backward[entry] ? unit_gradients(unit, unit_target_here(unit), at->length, true)
-                                                     : (struct call_parts){forward, &forward, 1};
     const struct problem_size size = {b->request.batch, at->heads.kv_heads, at->heads.heads / at->heads.kv_heads,
                                       at->length, at->length};
+    const struct target *const target = unit_target_here(unit);
+    const struct call_parts run = b->backward[entry] ? unit_gradients(unit, target, at->length, true)
+                                                     : unit_forward(unit, target, &size, false);
     result->form = run.whole->program.linear ? "linear" : "quadratic";
     count_parts(&run, &size, b->request.document, at->threads, machine_cache(), &result->counts, &result->roofline);
     result->unit = parts_unit(&run, &result->on_units);

@@ -60,15 +60,14 @@ static void count_keys(const struct bench *b, const struct unit *p, const struct
                        struct bench_result *result)
 {
     const struct target *target = unit_target_here(p);
-    const struct version *const v = versions_find(unit_attending(p), target, size->n_k);
-    const struct compilation *few = size->members <= v->few_rows ? v->few : NULL;
-    if (heads_are_many(size) && v->heads) few = v->heads;
-    const struct compilation *form = few ? unit_extend_quadratic(p, target) : v->c, *runs = few ? few : form;
-    const struct call_parts counted = {form, &form, 1}, run = {runs, &runs, 1};
-    count_parts(&counted, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
-    result->form = compilation_form(runs);
+    const struct call_parts run = unit_forward(p, target, size, true), lists = {run.whole, run.part, run.parts - 1};
+    struct counts counts;
+    struct roofline roofline;
+    count_parts(&lists, size, b->request.document, threads, machine_cache(), &counts, &roofline);
+    count_parts(&run, size, b->request.document, threads, machine_cache(), &result->counts, &result->roofline);
+    result->form = compilation_form(run.part[run.parts - 1]);
     result->unit = parts_unit(&run, &result->on_units);
-    result->read = result->counts.visited / (double)size->members * (double)spec_pair_bytes(p->spec);
+    result->read = counts.bytes + result->counts.visited / (double)size->members * (double)spec_pair_bytes(p->spec);
     result->reach = 0;
 }
 

@@ -148,7 +148,12 @@ static void explain_few(const struct unit *p)
                first->from ? arena_printf(p->arena, " from %lld keys on", (long long)first->from) : "", MAX_FEW_QUERIES,
                (long long)first->few_rows, more.length ? arena_printf(p->arena, " (%s)", more.data + strlen(", ")) : "",
                (long long)keys_of_chunk(first->few));
-    if (first && first->heads)
+    if (first && first->heads && loops_gather(first->heads->loops))
+        printf("  heads: calls that save nothing for gradients; a tile has one query of up to %lld heads that share "
+               "keys,\n"
+               "  and reads only the rows of its listed keys, once for all of them\n",
+               (long long)first->heads->tiling.tile_q);
+    else if (first && first->heads)
         printf("  heads: up to %d queries, if at least %d heads share keys (with several queries, if all heads do);\n"
                "  a tile has one query of up to %lld heads, and reads each key once for all of them\n",
                MAX_FEW_QUERIES, MANY_HEADS, (long long)first->heads->tiling.tile_q);
@@ -392,17 +397,19 @@ static void explain_pairs(const struct unit *p)
         if (v->target != c->target) continue;
         const struct graph *const g = v->c->graph;
         const struct value *const list = &g->value[g->output[0].value];
+        const struct version *const forward = p->kernel.of[STEP_FORWARD].version;
         count_pair(g, &products, &scalars);
-        printf("  first a sweep over all keys that lists the %lld best %s of each row, once for %s: %lld FLOPs in "
-               "products and "
-               "about %lld scalar operation%s for a pair; the sweep over values then visits tiles of keys with a "
-               "listed key\n",
-               (long long)g->module->axis[list->axes[list->rank - 1]].extent,
-               list->block > 1 ? "blocks of keys" : "keys",
-               axes_have(g->module, list->rank, list->axes, SIZE_MEMBERS)    ? "each query head"
-               : axes_have(g->module, list->rank, list->axes, SIZE_KV_HEADS) ? "each key/value head"
-                                                                             : "all heads",
-               products, scalars, scalars == 1 ? "" : "s");
+        printf(
+            "  first a sweep over all keys that lists the %lld best %s of each row, once for %s: %lld FLOPs in "
+            "products and about %lld scalar operation%s for a pair; the sweep over values then %s\n",
+            (long long)g->module->axis[list->axes[list->rank - 1]].extent, list->block > 1 ? "blocks of keys" : "keys",
+            axes_have(g->module, list->rank, list->axes, SIZE_MEMBERS)    ? "each query head"
+            : axes_have(g->module, list->rank, list->axes, SIZE_KV_HEADS) ? "each key/value head"
+                                                                          : "all heads",
+            products, scalars, scalars == 1 ? "" : "s",
+            forward->heads && loops_gather(forward->heads->loops)
+                ? "gathers the rows of listed keys, for calls that save nothing; others visit tiles with a listed key"
+                : "visits tiles of keys with a listed key");
     }
     printf("  %lld bytes read and %lld written for a query\n", element * (long long)spec->head_dim,
            element * (long long)spec->value_dim);

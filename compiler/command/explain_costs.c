@@ -32,8 +32,8 @@ struct rates costs_rates(const struct unit *p)
 }
 
 /* The tables of costs. Each is for one kind of call: forward with all queries, forward with one query, extend with
-   one token, or backward. */
-enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS };
+   one token, or backward. Those of a list of the best keys, with all queries or one query, follow. */
+enum costs_of { ALL_QUERIES, ONE_QUERY, ONE_TOKEN, GRADIENTS, LISTS };
 
 /* If heads or batch entries see different keys, pairs are counted for the first few, and averaged. */
 enum { COUNTED_HEADS = 8, COUNTED_BATCH = 4 };
@@ -88,16 +88,12 @@ static struct cost_row row_of(const struct unit *p, const struct costs *costs, e
 {
     const struct target *target = costs_target(p);
     const struct rates rates = costs_rates(p);
-    const bool one = of == ONE_QUERY || of == ONE_TOKEN;
-    const struct version *const v = versions_find(of == ONE_TOKEN ? unit_attending(p) : &p->kernel.of[STEP_FORWARD],
-                                                  target, n);
-    const struct compilation *few = one ? v->few : NULL, *forward = few ? few : v->c,
-                             *whole = !few              ? forward
-                                      : of == ONE_TOKEN ? unit_extend_quadratic(p, target)
-                                                        : unit_defaults(p)->quadratic;
-    const struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
-                                                  : (struct call_parts){whole, &forward, 1};
-    struct cost_row row = {.form = compilation_form(few ? few : run.whole)};
+    const bool one = of == ONE_QUERY || of == ONE_TOKEN || (of >= LISTS && (of - LISTS) % 2);
+    struct call_parts run = of == GRADIENTS ? unit_gradients(p, target, n, true)
+                                            : unit_forward(p, target, &(struct problem_size){1, 1, 1, one ? 1 : n, n},
+                                                           of == ONE_TOKEN);
+    if (of >= LISTS) run = (struct call_parts){run.part[(of - LISTS) / 2], run.part + (of - LISTS) / 2, 1};
+    struct cost_row row = {.form = compilation_form(of == GRADIENTS ? run.whole : run.part[run.parts - 1])};
     struct roofline roofline;
     bool memory;
     count_head(p, &run, one ? 1 : n, n, costs, &row.counts, &roofline);
@@ -191,6 +187,11 @@ void explain_costs(const struct unit *p, const struct costs *costs)
                p->kernel.of[STEP_PREPARE].count ? "prepared " : "");
         print_costs(p, costs, ONE_TOKEN);
     }
+    for (int list = 0; list < lists_of_keys(p->graph); list++) {
+        printf("  of these, the sweep that lists the best keys of a row, once for all heads that share the list:\n");
+        print_costs(p, costs, (enum costs_of)(LISTS + 2 * list));
+        print_costs(p, costs, (enum costs_of)(LISTS + 2 * list + 1));
+    }
     printf("  - FLOPs: products of the pairs that the mask allows\n"
            "  - visited: the pairs of the tiles that the loops visit; useful: the share that the mask allows\n"
            "  - work: FLOPs of products of all visited pairs; maps are counted as the FLOPs that take the same time\n"
@@ -201,7 +202,7 @@ void explain_costs(const struct unit *p, const struct costs *costs)
         printf("  Integer parameters: %lld consecutive positions have the same id.\n", (long long)costs->document);
     if (integers & ASSUMED_BOUNDS) printf("  Half of the keys of a sequence are padding.\n");
     if (integers & ASSUMED_LISTS) printf("  Lists of blocks have different blocks, drawn at random.\n");
-    if (integers & ASSUMED_BEST) printf("  The best keys of a row are spread over all keys.\n");
+    if (integers & ASSUMED_BEST) printf("  The best keys of a row are spread over those that other masks show.\n");
     if (!exact) printf("  Visited pairs were counted for a sample of the queries.\n");
 }
 

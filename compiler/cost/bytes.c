@@ -47,7 +47,8 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
     const struct module *m = c->graph->module;
     const struct value *result = &c->graph->value[c->graph->output[0].value];
     const double lanes = points_of(m, size, result->rank, result->axes),
-                 streamed = visited / (double)queries_together(c);
+                 own = loops_gather(l) ? visited / (double)size->members : visited, /* heads share gathered rows */
+        streamed = own < visited ? own : visited / (double)queries_together(c);
     double row = 0, bytes = 0;
     struct roles roles;
     roles_of(c->graph, 0, &roles);
@@ -64,8 +65,8 @@ double bytes_moved(const struct compilation *c, const struct problem_size *size,
             points = visited;
         else if (stream && a->kind == ARRAY_INPUT && again && streamed > points)
             points = streamed;
-        else if (stream && !c->program.linear && visited < points) /* with few queries, the loops can skip some keys */
-            points = visited;
+        else if (stream && !c->program.linear && own < points) /* with few queries, the loops can skip some keys */
+            points = own;
         bytes += points * bytes_a_point(m, a);
     }
     return bytes;

@@ -42,10 +42,9 @@ struct counts {
 /* The kinds of integer parameters, as bits: ids of keys, bounds of keys, lists of blocks, lists of the best keys. */
 enum assumed { ASSUMED_IDS = 1, ASSUMED_BOUNDS = 2, ASSUMED_LISTS = 4, ASSUMED_BEST = 8 };
 unsigned assumed_integers(const struct graph *g); /* the kinds that the graph has */
-/* Returns of how many blocks of keys the list `name` has the best. */
-int64_t assumed_blocks(const struct graph *g, const char *name, const struct problem_size *size);
-/* Returns number n of lists of the best blocks, which are spread over all keys, or -1 after the end of a list. */
-int64_t assumed_best(int64_t blocks, int64_t count, int64_t n);
+/* Writes the assumed lists `name` of the best keys, which are spread over the keys that other masks show. */
+void assumed_best(const struct compilation *c, const struct problem_size *size, const char *name, int64_t lists,
+                  double *number);
 
 /* Counts the work of a call.
    - document: the assumed length of each document, which ids number

@@ -23,8 +23,11 @@ struct counter {
     const struct compilation *c;
     const struct graph *g;
     struct module *m;
+    struct problem_size own; /* of the form */
     const struct problem_size *size;
     struct ids ids;
+    struct best *best[MAX_LISTS];
+    int lists;
     int query, key, chunk; /* the axes of queries, keys and chunks, or -1 */
     int64_t extent[MAX_AXES];
     double useful[MAX_AXES];    /* the extents of constant axes. Equal features count once */
@@ -198,11 +201,11 @@ struct solved {
     struct ranges some, every;
 };
 
-static void solve(const struct counter *x, const struct expr *where, struct solved *s)
+static void solve(const struct counter *x, const struct expr *where, int key, struct solved *s)
 {
     s->where = where;
-    region_ranges(x->m, where, x->key, false, &s->some);
-    region_ranges(x->m, where, x->key, true, &s->every);
+    region_ranges(x->m, where, key, false, &s->some);
+    region_ranges(x->m, where, key, true, &s->every);
     if (expr_reads_ids(where)) s->every.count = 0; /* with ids, these ranges are valid only for some tiles */
 }
 
@@ -279,7 +282,7 @@ static double pairs_of_head(struct counter *x, const struct expr *where, struct 
 {
     struct solved s;
     int64_t n = x->size->n_q, keys = x->size->n_k, tests = 0, tried = 0;
-    solve(x, where, &s);
+    solve(x, where, x->key, &s);
     for (int64_t i = n / 32; i < n && (double)tests < MAX_TESTS; i += n / 16 + 1, tried++) {
         row_set(r, x->query, i);
         keys_of_row(x, &s, r, 0, keys, &tests);
@@ -359,7 +362,7 @@ static int64_t keys_with_ids(struct counter *x, const struct expr *where, struct
         if (here->op == EXPR_INT && !here->integer) continue;
         while (k < b->known && b->solved[k].where != here) k++;
         if (k == (int)(sizeof b->solved / sizeof *b->solved)) return -1;
-        if (k == b->known) solve(x, here, &b->solved[b->known++]);
+        if (k == b->known) solve(x, here, x->key, &b->solved[b->known++]);
         const int64_t from = run * document, to = keys - from < document ? keys : from + document;
         struct reached *const last = b->found ? &b->reached[b->found - 1] : NULL;
         if (last && last->by == &b->solved[k] && last->to == from)
@@ -405,8 +408,9 @@ uint32_t axes_beside_ids(const struct expr *e)
 {
     uint32_t axes = 0;
     for (struct exprs w = {.of = e}; exprs_next(&w);) {
-        /* The estimate assumes the default positions, which are equal for all batch entries. */
-        w.skip = w.e->op == EXPR_ID || w.e->op == EXPR_START;
+        /* The estimate assumes the default positions, and equal lists, for all batch entries. */
+        w.skip = w.e->op == EXPR_ID || w.e->op == EXPR_START || (w.e->op == EXPR_DRAWN && w.e->draw->sorted);
+        if (w.skip && w.e->op == EXPR_DRAWN) axes |= axes_beside_ids(w.e->arg[0]);
         axes |= w.skip ? axes_beside_ids(w.e->arg[1]) : w.e->op == EXPR_INDEX ? expr_axes(w.e) : 0;
     }
     return axes;
@@ -551,33 +555,69 @@ static double *make_lists(const struct counter *x, int64_t lists, int64_t count,
     return number;
 }
 
-int64_t assumed_blocks(const struct graph *g, const char *name, const struct problem_size *size)
+/* Lists of the best keys. Those of a row are spread over the keys that the other masks show it. */
+struct best {
+    struct counter *x;
+    int query;                        /* the axis of rows, whose lists are numbered from 0 to rows - 1 for each head */
+    int64_t rows, count, block, made; /* made: the row in `number`, or -1 */
+    struct solved others;             /* the region of the other masks */
+    struct key_ranges keys;
+    double *number;
+};
+
+static const struct expr *without_lists(void *m, const struct expr *e)
 {
-    int64_t keys = 1;
-    const struct expr *position;
-    for (int v = 0; v < g->values; v++)
-        for (struct exprs w = {.of = g->value[v].where}; w.of && exprs_next(&w);)
-            if (w.e->op == EXPR_DRAWN && w.e->draw->sorted && strcmp(w.e->draw->name, name) == 0)
-                floor_quotient(g->module, w.e->arg[1], &position, &keys);
-    return (size->n_k - 1) / keys + 1;
+    return e->op == EXPR_DRAWN && e->draw->sorted ? expr_int(m, 1) : NULL;
 }
 
-int64_t assumed_best(int64_t blocks, int64_t count, int64_t n)
+static const double *best_of_row(void *of, int64_t at)
 {
-    const int64_t k = n % count;
-    if (blocks <= count) return k < blocks ? k : -1;
-    return k * blocks / count + (int64_t)((uint64_t)n * UINT64_C(0x9E3779B97F4A7C15) >> 33) % (blocks / count);
+    struct best *const b = of;
+    struct counter *const x = b->x;
+    struct row r;
+    int64_t tests = 0, blocks = 0, k = 0, before = 0;
+    if (at == b->made) return b->number;
+    row_set(row_start(x, &r), b->query, at % b->rows);
+    ranges_now(x, &b->others.some, false, &r, 0, x->size->n_k, &b->keys, &tests);
+    struct attn_range *const range = b->keys.range;
+    for (int64_t n = 0; n < b->keys.count; n++)
+        range[n] = (struct attn_range){range[n].from / b->block, (range[n].to - 1) / b->block + 1};
+    b->keys.count = attn_union(range, b->keys.count, 0, x->size->n_k);
+    for (int64_t n = 0; n < b->keys.count; n++) blocks += range[n].to - range[n].from;
+    const int64_t every = blocks / b->count;
+    for (int64_t n = 0; n < b->keys.count; before += range[n].to - range[n].from, n++)
+        for (; k < b->count && k < blocks; k++) {
+            const uint64_t random = ((uint64_t)(at * b->count + k)) * UINT64_C(0x9E3779B97F4A7C15) >> 33;
+            const int64_t place = every ? k * blocks / b->count + (int64_t)random % every : k;
+            if (place >= before + range[n].to - range[n].from) break;
+            b->number[k] = (double)(range[n].from + place - before);
+        }
+    while (k < b->count) b->number[k++] = -1;
+    b->made = at;
+    return b->number;
 }
 
-/* Makes sorted lists of the best keys of some rows, spread over all keys. */
 static void make_best(struct counter *x, const struct value *v, int64_t count)
 {
-    enum { MAX_NUMBERS = 1 << 20 };
-    const int64_t blocks = assumed_blocks(x->g, v->name, x->size),
-                  lists = x->size->n_q * count <= MAX_NUMBERS ? x->size->n_q : MAX_NUMBERS / count + 1;
-    double *const number = arena_alloc(x->m->arena, (size_t)(lists * count) * sizeof *number);
-    for (int64_t n = 0; n < lists * count; n++) number[n] = (double)assumed_best(blocks, count, n);
-    ids_add(&x->ids, v->name, number, lists, count, false);
+    struct best *const b = arena_alloc(x->m->arena, sizeof *b);
+    const struct expr *others = expr_int(x->m, 1), *position;
+    int key = axes_first(axes_with_size(x->m, SIZE_N_K));
+    *b = (struct best){.x = x, .query = x->query, .rows = x->size->n_q, .count = count, .block = 1, .made = -1};
+    b->number = arena_alloc(x->m->arena, (size_t)count * sizeof *b->number);
+    for (int n = 0; n < x->g->values; n++)
+        for (struct exprs w = {.of = x->g->value[n].where}; x->g->value[n].where && exprs_next(&w);) {
+            if (w.e->op != EXPR_DRAWN || !w.e->draw->sorted || strcmp(w.e->draw->name, v->name) != 0) continue;
+            floor_quotient(x->m, w.e->arg[1], &position, &b->block);
+            key = axes_first(expr_axes(w.e->arg[1]));
+            b->query = axes_first(expr_axes(w.e->arg[0]));
+            if (w.e->arg[0]->op == EXPR_INDEX) b->rows = x->extent[b->query];
+            others = expr_map(x->m, x->g->value[n].where, without_lists, x->m);
+        }
+    solve(x, others, key, &b->others);
+    ids_add(&x->ids, v->name, NULL, 0, count, false);
+    x->ids.array[x->ids.arrays - 1].make = best_of_row;
+    x->ids.array[x->ids.arrays - 1].of = b;
+    x->best[x->lists++] = b;
 }
 
 /* Returns the axis of query blocks of a parameter with lists of blocks, or -1. */
@@ -627,12 +667,20 @@ static void make_ids(struct counter *x)
     for (int k = 0; k < x->ids.arrays; k++) x->ids.array[k].repeats = true;
 }
 
+/* The form "heads" swaps heads and queries. */
+static struct problem_size size_of(const struct compilation *c, struct problem_size size)
+{
+    if (c->program.by_heads) size = (struct problem_size){size.batch, size.kv_heads, size.n_q, size.members, size.n_k};
+    return size;
+}
+
 static bool counter_open(struct counter *x, const struct compilation *c, const struct problem_size *size,
                          int64_t document)
 {
-    *x = (struct counter){
-        .c = c, .g = c->graph, .m = c->graph->module, .size = size, .document = document, .exact = true};
-    for (int a = 0; a < x->m->axes; a++) x->extent[a] = axis_extent(x->m, a, size);
+    *x = (struct counter){.c = c, .g = c->graph, .m = c->graph->module, .document = document, .exact = true};
+    x->own = size_of(c, *size);
+    x->size = &x->own;
+    for (int a = 0; a < x->m->axes; a++) x->extent[a] = axis_extent(x->m, a, x->size);
     struct roles roles;
     roles_of(x->g, 0, &roles);
     const uint32_t rows = axes_with_size(x->m, SIZE_ROWS);
@@ -653,6 +701,17 @@ static void counter_close(struct counter *x)
     free(x->needed);
     free(x->reach.range);
     free(x->whole.range);
+    for (int k = 0; k < x->lists; k++) free(x->best[k]->keys.range);
+}
+
+void assumed_best(const struct compilation *c, const struct problem_size *size, const char *name, int64_t lists,
+                  double *number)
+{
+    struct counter counter, *x = &counter;
+    if (counter_open(x, c, size, 1))
+        for (int64_t row = 0, length = 0; row < lists; row++, number += length)
+            memcpy(number, ids_row(&x->ids, name, row, &length), (size_t)length * sizeof *number);
+    counter_close(x);
 }
 
 /* Counts pairs, useful FLOPs and useful scalar operations of the program. */
@@ -683,7 +742,7 @@ void count_operations(const struct compilation *c, const struct problem_size *si
 {
     struct counter counter, *x = &counter;
     *out = (struct visited){.exact = true};
-    if (counter_open(x, c, size, document)) count_visits(c->loops, size, &x->ids, out);
+    if (counter_open(x, c, size, document)) count_visits(c->loops, x->size, &x->ids, out);
     counter_close(x);
 }
 
@@ -739,10 +798,15 @@ void count_parts(const struct call_parts *p, const struct problem_size *size, in
     count_useful(p->whole, size, document, out);
     for (int k = 0; k < p->parts; k++) {
         struct counts part = {.exact = true};
+        /* the pairs of lists are not those of the result */
+        const bool selects = p->part[k] != p->whole && program_selects(&p->part[k]->program);
+        if (selects) count_useful(p->part[k], size, document, &part);
         count_loops(p->part[k], size, document, cache, &part);
         const struct roofline of_part = roofline_of(p->part[k], size, &part, threads, cache);
-        out->visited += part.visited;
-        out->tiles += part.tiles;
+        out->visited += selects ? 0 : part.visited;
+        out->tiles += selects ? 0 : part.tiles;
+        out->flops += part.flops;
+        out->scalars += part.scalars;
         out->loops += part.loops;
         out->work += part.work;
         out->units += part.units;

@@ -1,5 +1,8 @@
 /* Chooses among the compilations of a unit. */
 #include "driver.h"
+#include "../analysis/analysis.h"
+#include "../cost/cost.h"
+#include "../schedule/schedule.h"
 #include "../target/target.h"
 
 const struct defaults *unit_defaults(const struct unit *p)
@@ -32,4 +35,28 @@ const struct compilation *unit_extend_quadratic(const struct unit *p, const stru
     for (const struct version *v = NULL; versions_next(&p->kernel.of[STEP_ATTEND], &v);)
         if (v->target == t && !v->c->program.linear) return v->c;
     return unit_defaults(p)->quadratic;
+}
+
+void unit_add_lists(const struct unit *p, const struct target *t, bool state, struct call_parts *run,
+                    const struct compilation **part)
+{
+    const bool prepared = state && p->kernel.of[STEP_SELECT_NEW].count;
+    for (const struct version *v = NULL; versions_next(&p->kernel.of[prepared ? STEP_SELECT_NEW : STEP_SELECT], &v);)
+        if (v->target == t) part[run->parts++] = v->c;
+}
+
+struct call_parts unit_forward(const struct unit *p, const struct target *t, const struct problem_size *size,
+                               bool state)
+{
+    const struct version *const v = versions_find(state ? unit_attending(p) : &p->kernel.of[STEP_FORWARD], t,
+                                                  size->n_k);
+    const struct compilation **const part = arena_alloc(p->arena, (MAX_LISTS + 1) * sizeof *part);
+    struct call_parts run = {.part = part};
+    if (!v) return run;
+    const bool heads = v->heads && (heads_are_many(size) || loops_gather(v->heads->loops)),
+               few = v->few && size->n_q == 1 && size->members <= v->few_rows;
+    unit_add_lists(p, t, state, &run, part);
+    part[run.parts++] = heads ? v->heads : few ? v->few : v->c;
+    run.whole = !(heads || few) ? v->c : state ? unit_extend_quadratic(p, t) : unit_defaults(p)->quadratic;
+    return run;
 }

@@ -76,6 +76,13 @@ const struct target *unit_target_here(const struct unit *p);
 /* Returns the compilation of forward on target t for this number of keys, or NULL. */
 const struct compilation *unit_choice(const struct unit *p, const struct target *t, int64_t keys);
 
+/* Adds programs that list the best keys to a run, whose parts are in `part`. (choice.c) */
+void unit_add_lists(const struct unit *p, const struct target *t, bool state, struct call_parts *run,
+                    const struct compilation **part);
+/* Returns the parts of a call of forward, or of extend with a state of keys: programs that list the best keys, then
+   that of the form for this size. (choice.c) */
+struct call_parts unit_forward(const struct unit *p, const struct target *t, const struct problem_size *size,
+                               bool state);
 /* Returns the versions for tokens that are appended to a state of keys. */
 const struct versions *unit_attending(const struct unit *p);
 /* Returns the compilation of the quadratic form that reads the keys of a state. It is one of `attend`, or that of

@@ -42,7 +42,7 @@ static const struct compilation *whole_of(const struct unit *p, const struct com
 struct call_parts unit_gradients(const struct unit *p, const struct target *t, int64_t keys, bool kept)
 {
     const struct compilation *forward = unit_choice(p, t, keys), *chosen[MAX_PARTS] = {NULL};
-    const struct compilation **part = arena_alloc(p->arena, MAX_PARTS * sizeof *part);
+    const struct compilation **part = arena_alloc(p->arena, (MAX_LISTS + MAX_PARTS) * sizeof *part);
     struct call_parts made = {.part = part};
     const bool rows = kept && forward && program_saves_rows(&forward->program);
     const struct versions *const backward = &p->kernel.of[STEP_BACKWARD];
@@ -57,6 +57,7 @@ struct call_parts unit_gradients(const struct unit *p, const struct target *t, i
     int last = made.parts - 1;
     while (last > 0 && part[last]->program.of_terms) last--;
     if (made.parts) made.whole = whole_of(p, part[last]);
+    if (made.parts) unit_add_lists(p, t, false, &made, part);
     return made;
 }
 

@@ -21,13 +21,11 @@ double point_loads(const struct target *t, const struct tune_space *s, const str
 
 double schedule_cycles(const struct unit *p, const struct target *t, const struct tune_shape *shape, int64_t document)
 {
-    const struct compilation *forward = unit_choice(p, t, shape->length);
-    if (!forward) return INFINITY;
-    const struct call_parts run = shape->backward ? unit_gradients(p, t, shape->length, true)
-                                                  : (struct call_parts){forward, &forward, 1};
-    if (!run.parts) return INFINITY;
     const struct problem_size size = {shape->batch, shape->kv_heads, shape->heads / shape->kv_heads, shape->length,
                                       shape->length};
+    const struct call_parts run = shape->backward ? unit_gradients(p, t, shape->length, true)
+                                                  : unit_forward(p, t, &size, false);
+    if (!run.parts) return INFINITY;
     struct counts counts;
     struct roofline roofline;
     count_parts(&run, &size, document, shape->threads, machine_cache(), &counts, &roofline);

@@ -110,10 +110,9 @@ static void add_work(const struct tuning *t, struct tune_result *result)
                                       shape->length};
     struct counts counts;
     struct roofline roofline;
-    const struct compilation *forward = unit_choice(t->unit, unit_target_here(t->unit), shape->length);
-    const struct call_parts parts = shape->backward
-                                        ? unit_gradients(t->unit, unit_target_here(t->unit), shape->length, true)
-                                        : (struct call_parts){forward, &forward, 1};
+    const struct target *const target = unit_target_here(t->unit);
+    const struct call_parts parts = shape->backward ? unit_gradients(t->unit, target, shape->length, true)
+                                                    : unit_forward(t->unit, target, &size, false);
     count_parts(&parts, &size, t->request.document, shape->threads, machine_cache(), &counts, &roofline);
     result->work = counts.flops;
     result->bytes = counts.bytes;

@@ -26,9 +26,10 @@ void complain(const struct options *o, const char *format, ...)
 
 /* Fills an array with the numbers that the cost model assumes: documents, all-true masks, lists of random blocks, lists
    of the best keys, and otherwise half of the keys. Real numbers do not matter. */
-static void fill(const struct graph *g, const struct array *a, const struct problem_size *size, int64_t elements,
+static void fill(const struct compilation *c, const struct array *a, const struct problem_size *size, int64_t elements,
                  double *data)
 {
+    const struct graph *const g = c->graph;
     const struct module *const m = g->module;
     const int last = a->rank ? a->axes[a->rank - 1] : -1;
     const int64_t row = last >= 0 ? axis_extent(m, last, size) : 1;
@@ -46,8 +47,7 @@ static void fill(const struct graph *g, const struct array *a, const struct prob
     for (int n = 0; n < g->values; n++)
         if (g->value[n].name && strcmp(g->value[n].name, a->name) == 0 && g->value[n].integers &&
             g->value[n].origin == ORIGIN_COMPUTED)
-            for (int64_t k = 0; k < elements; k++)
-                data[k] = (double)assumed_best(assumed_blocks(g, a->name, size), row, k);
+            assumed_best(c, size, a->name, elements / row, data);
     if (a->dtype != DTYPE_I32 || blocks < 0) return;
     int64_t *const list = malloc((size_t)(row + 1) * sizeof *list);
     for (int64_t at = 0; list && at < elements / row; at++) {
@@ -63,9 +63,9 @@ static void fill(const struct graph *g, const struct array *a, const struct prob
     free(list);
 }
 
-static int inputs(const struct loops *l, const struct graph *g, const struct problem_size *size, struct arena *arena,
-                  struct tensor *in)
+static int inputs(const struct compilation *c, const struct problem_size *size, struct arena *arena, struct tensor *in)
 {
+    const struct loops *const l = c->loops;
     int count = 0;
     for (int n = 0; n < l->arrays && count < MAX_INPUTS; n++) {
         const struct array *const a = &l->array[n];
@@ -77,7 +77,7 @@ static int inputs(const struct loops *l, const struct graph *g, const struct pro
             elements = elements / axis_extent(l->module, a->axes[a->rank - 1], size) *
                        axis_extent(l->module, a->within.row, size);
         in[count].data = arena_alloc(arena, (size_t)(elements + 1) * sizeof(double));
-        fill(g, a, size, elements, in[count++].data);
+        fill(c, a, size, elements, in[count++].data);
     }
     return count;
 }
@@ -98,7 +98,7 @@ static void compare(const struct compilation *c, const struct problem_size *size
     struct executed run;
     struct visited visited;
     struct counts counts;
-    const int count = inputs(c->loops, c->graph, size, arena, in);
+    const int count = inputs(c, size, arena, in);
     const char *const wrong = loops_execute(c->loops, size, in, count, &run);
     if (wrong) {
         printf("%s %s: %s\n", program, compilation_form(c), wrong);

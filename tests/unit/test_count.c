@@ -18,6 +18,8 @@ struct made {
     struct compilation c;
 };
 
+static struct program forced_form; /* of make */
+
 /* Compiles a form of the spec. Returns false if the spec does not have it. */
 static bool make(struct made *m, const char *text, bool linear)
 {
@@ -27,7 +29,8 @@ static bool make(struct made *m, const char *text, bool linear)
     struct diagnostics *d = diagnostics_new(m->arena, "test.yaml", text, strlen(text));
     const struct spec *spec = spec_read(m->arena, "test.yaml", text, strlen(text), 0, NULL, d);
     CU_ASSERT_PTR_NOT_NULL_FATAL(spec);
-    m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .program.linear = linear};
+    m->c = (struct compilation){.spec = spec, .target = &target, .diagnostics = d, .program = forced_form};
+    m->c.program.linear |= linear;
     m->c.source = build_graph(m->arena, spec, COUNT_CALL, d);
     m->c.graph = build_graph(m->arena, spec, COUNT_CALL, d);
     if (!linear && m->c.graph && graph_find_solve(m->c.graph) >= 0) return false;
@@ -235,6 +238,40 @@ static void grouped_heads(void)
     arena_free(m.arena);
 }
 
+/* A row takes min(count, its keys) of the keys that other masks show it, in every form. */
+static void best_keys(void)
+{
+    static const struct {
+        const char *mask;
+        int64_t window, count;
+    } row[] = {{"{all: [causal, {top: {count: 40, by: r}}]}", 1 << 20, 40},
+               {"{all: [causal, {window: {left: 89}}, {top: {count: 40, by: r}}]}", 90, 40},
+               {"{all: [causal, {top: {count: 5, block: 8, by: r}}]}", 1 << 20, 40}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        for (int heads = 0; heads < 2; heads++) {
+            char text[300];
+            struct made m;
+            snprintf(text, sizeof text,
+                     "similarity: softmax\nmask: %s\nshape: {head_dim: 8}\n"
+                     "arrays: {qi: {shape: [B, 1, Nq, 4]}, ki: {shape: [B, 1, Nk, 4]}}\n"
+                     "scores: {r: {query: qi, key: ki, sum: r}}\n",
+                     row[k].mask);
+            forced_form = (struct program){.by_heads = heads};
+            make(&m, text, false);
+            forced_form = (struct program){0};
+            const struct counts counts = count(&m, 1, 3, 200, 200);
+            double pairs = 0;
+            for (int64_t i = 0; i < 200; i++) {
+                const int64_t shown = i + 1 < row[k].window ? i + 1 : row[k].window;
+                pairs += 2 * 3 * (double)(shown < row[k].count ? shown : row[k].count);
+            }
+            /* a row may take a part of its last block */
+            CU_ASSERT_TRUE(fabs(counts.pairs - pairs) <= (k == 2 ? 0.1 * pairs : 0));
+            CU_ASSERT_TRUE(!heads || counts.visited == counts.pairs || k == 2);
+            arena_free(m.arena);
+        }
+}
+
 static void library(void)
 {
     for (const struct library_spec *s = library_specs; s->name; s++) {
@@ -277,6 +314,7 @@ int main(void)
         {"count/pairs", pairs_of_masks},     {"count/pairs_sampled", pairs_that_are_too_many},
         {"count/visited", work_of_visited},  {"count/formulas", flops_of_formulas},
         {"count/choices", flops_of_choices}, {"count/heads", grouped_heads},
-        {"count/library", library},          {"count/ranks", ranks}};
+        {"count/library", library},          {"count/ranks", ranks},
+        {"count/best_keys", best_keys}};
     return unit_tests_run("count", tests, sizeof tests / sizeof *tests);
 }
