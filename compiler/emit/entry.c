@@ -401,6 +401,13 @@ static void description(const struct emitted_file *e, int params, struct text *o
                  (unsigned long long)p->decay_params);
     if (emit_finishes_gradients(p)) text_add(out, "    .finish_gradients = finish_gradients,\n");
     number(out, "weights", p->of[STEP_WEIGHTS].count > 0);
+    const struct compilation *const extend = spec->emit & EMIT_DECODE ? emission_extend(p) : NULL;
+    const struct array *sums[MAX_OPERANDS];
+    const int count = extend ? table_matrices(e, extend, sums) : 0;
+    for (int n = 0; n < count; n++)
+        text_add(out, n ? ", %lld, %lld" : "    .state_shapes = (const int64_t[]){%lld, %lld",
+                 (long long)table_features(extend, sums[n]), sums[n]->rank == 2 ? (long long)spec->value_dim : 1);
+    if (count) text_add(out, "}, .state_arrays = %d,\n", count);
     text_add(out, "};\n");
 }
 

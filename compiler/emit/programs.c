@@ -97,21 +97,44 @@ static void begin_row(const struct place *at, struct text *out)
     if (at->of_terms) text_add(out, ", .of_terms = 1");
 }
 
-/* Returns the last kept tile of the loops that is a matrix and no compensation, or the solution of 'delta' if `solved`.
-   Sets *count to their number. */
-static const struct array *kept_matrix(const struct loops *l, bool solved, int *count)
+/* Returns whether array a compensates sums of another one. */
+static bool compensates(const struct loops *l, int a)
 {
-    const struct array *found = NULL;
-    *count = 0;
-    for (int a = 0; a < l->arrays; a++) {
-        const struct array *const array = &l->array[a];
-        bool compensates = false;
-        const struct stmt *s;
-        for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));)
-            for (int k = 0; k < s->assigns; k++) compensates |= s->assign[k].compensation == a + 1;
-        if ((array->kept || array->solved) && array->solved == solved && !compensates) found = array, ++*count;
+    bool any = false;
+    const struct stmt *s;
+    for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));)
+        for (int k = 0; k < s->assigns; k++) any |= s->assign[k].compensation == a + 1;
+    return any;
+}
+
+/* Returns the tile of a caller's state that array a is, directly or as the slot of a chunk. NULL: none */
+static const struct array *kept_tile(const struct loops *l, int a)
+{
+    const bool slot = array_has_slots(l, &l->array[a]);
+    const struct array *found = l->array[a].kept && !l->slot ? &l->array[a] : NULL;
+    for (int k = 0; k < l->arrays && slot && l->array[a].offset >= 0; k++)
+        if (l->array[k].kept && l->array[k].offset == l->array[a].offset) found = &l->array[k];
+    return found && !compensates(l, (int)(found - l->array)) ? found : NULL;
+}
+
+/* Lists the sums of a head in the order in which queries read them: that of the sums of the graph. Returns how many
+   there are. */
+static int kept_matrices(const struct loops *l, const struct array *of[])
+{
+    int count = 0;
+    const struct stmt *s;
+    for (struct stmts w = {.list = l->body}; (s = stmts_next(&w));) {
+        bool adds = false; /* to the state */
+        for (int k = 0; k < s->assigns; k++)
+            adds |= l->array[s->assign[k].to.of].kept || array_has_slots(l, &l->array[s->assign[k].to.of]);
+        for (int k = 0; k < s->operands && !adds; k++) {
+            const struct array *const tile = kept_tile(l, s->operand[k].of);
+            bool listed = !tile || count == MAX_OPERANDS;
+            for (int n = 0; n < count; n++) listed |= of[n] == tile;
+            if (!listed) of[count++] = tile;
+        }
     }
-    return found;
+    return count;
 }
 
 /* Returns whether a state decays by prefix sums alone, so that tokens without a decay leave it as it is. */
@@ -148,31 +171,68 @@ static bool reads_values(const struct graph *g, int e)
     return any;
 }
 
-/* Prints the member `matrix` if the sums of a head are one matrix, whose rows are features. They sum v, because
-   NAME_state_get takes values of 0 for missing tokens from there. */
-static void matrix(const struct compilation *c, struct text *out)
+/* Sets *column to the axis of a tile that is along the elements of values, 0 or 1, or to -1 if it is a vector. Returns
+   whether the tile is a matrix [features, value_dim] or a vector [features]. */
+static bool is_matrix(const struct compilation *c, const struct array *a, int *column)
 {
-    int matrices, solutions;
+    const struct module *const m = c->loops->module;
+    const int e = module_find_axis(m, "e");
+    *column = a->axes[0] == e ? 0 : a->rank == 2 && a->axes[1] == e ? 1 : -1;
+    const struct axis *const features = &m->axis[a->axes[*column == 0]];
+    return a->rank == 1 + (*column >= 0) && features->source == SIZE_CONSTANT &&
+           a->extent[*column == 0] >= features->extent;
+}
+
+/* Prints struct matrix_of_sums for a tile with `rows` rows. */
+static void print_matrix(const struct compilation *c, const struct array *a, int64_t rows, int column, struct text *out)
+{
+    text_add(out, "{.at = %lld, .features = %lld, .columns = %lld, .row = %lld, .column = %lld}", (long long)a->offset,
+             (long long)rows, column < 0 ? 1 : (long long)c->spec->value_dim, tile_stride(a, column == 0),
+             column < 0 ? 0 : tile_stride(a, column));
+}
+
+int table_matrices(const struct emitted_file *e, const struct compilation *c, const struct array *of[])
+{
     const struct loops *const l = c->loops;
-    const struct array *const sums = kept_matrix(l, false, &matrices), *const solution = kept_matrix(l, true,
-                                                                                                     &solutions);
-    const int e = module_find_axis(l->module, "e");
-    if (!program_keeps_state(&c->program) || program_has_transitions(&c->program) || matrices != 1 || sums->rank != 2 ||
-        solutions > 1 || (solution && solution->rank != 2) || c->spec->values_are_keys || spec_has_storage(c->spec) ||
-        !decays_by_sums(c->graph) || !reads_values(c->graph, e))
-        return;
-    const int column = sums->axes[1] == e, of_solution = solution ? solution->axes[1] == e : 0;
-    const struct axis *const features = &l->module->axis[sums->axes[1 - column]];
-    if (sums->axes[column] != e || features->source != SIZE_CONSTANT || sums->extent[1 - column] != features->extent ||
-        (solution && solution->axes[of_solution] != e))
-        return;
-    text_add(out, ",\n     .matrix = {.at = %lld, .features = %lld, .row = %lld, .column = %lld",
-             (long long)sums->offset, (long long)features->extent, tile_stride(sums, 1 - column),
-             tile_stride(sums, column));
-    if (solution)
-        text_add(out, ", .solution = %lld, .solution_row = %lld, .solution_column = %lld", (long long)solution->offset,
-                 tile_stride(solution, 1 - of_solution), tile_stride(solution, of_solution));
-    text_add(out, "}");
+    const int count = l->kept ? kept_matrices(l, of) : 0;
+    int kept = 0, column;
+    bool good = e->p->read_back == 0 && e->p->continues && program_keeps_state(&c->program) &&
+                !program_has_transitions(&c->program) && !spec_has_storage(c->spec) && decays_by_sums(c->graph);
+    for (int a = 0; a < l->arrays; a++) kept += l->array[a].kept && !compensates(l, a);
+    for (int n = 0; n < count; n++) good &= is_matrix(c, of[n], &column);
+    /* without room for a second chunk, NAME_state_get relies on values of 0 for missing tokens */
+    if (!e->p->folds)
+        good &= count == 1 && of[0]->rank == 2 && !c->spec->values_are_keys &&
+                reads_values(c->graph, module_find_axis(l->module, "e"));
+    return good && count == kept ? count : 0;
+}
+
+int64_t table_features(const struct compilation *c, const struct array *matrix)
+{
+    int column;
+    is_matrix(c, matrix, &column);
+    return c->loops->module->axis[matrix->axes[column == 0]].extent;
+}
+
+/* Prints the members about the sums of a head as matrices, and the solution of 'delta'. */
+static void matrices(const struct emitted_file *e, const struct compilation *c, struct text *out)
+{
+    const struct array *of[MAX_OPERANDS];
+    const int count = table_matrices(e, c, of);
+    int column;
+    for (int n = 0; n < count; n++) {
+        is_matrix(c, of[n], &column);
+        text_add(out, n ? ", " : ",\n     .matrices = %d, .matrix = (const struct matrix_of_sums[]){", count);
+        print_matrix(c, of[n], table_features(c, of[n]), column, out);
+    }
+    if (count) text_add(out, "}");
+    for (int a = 0; a < c->loops->arrays && count; a++) {
+        const struct array *const solution = &c->loops->array[a];
+        if (!solution->solved) continue;
+        is_matrix(c, solution, &column);
+        text_add(out, ", .solution = ");
+        print_matrix(c, solution, solution->extent[column == 0], column, out);
+    }
 }
 
 static void row(const struct emitted_file *e, const struct table_arrays *all, const struct place *at,
@@ -205,7 +265,7 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     if (c->program.few && emit_param_of_ids(e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");
     outer(e->p, c, out);
-    if (l->kept && e->p->read_back == 0 && e->p->continues) matrix(c, out);
+    matrices(e, c, out);
     if (l->kept) text_add(out, ", .chunk = %lld, .kept = %lld", (long long)c->state.chunk, (long long)l->kept);
     if (main && at->v->fold)
         text_add(out, ", .join = %s, .join_work = %lld", emit_function(at->v->fold, emit_form(at->v->fold)),

@@ -44,6 +44,10 @@ void table_kept(const struct emission *p, struct kept_counts *counts, struct tex
 
 /* ---- programs.c ---- */
 void table_programs(const struct emitted_file *e, const struct table_arrays *all, struct text *out);
+/* Lists the sums of a head if they are matrices [features, value_dim] and vectors [features], in the order of the sums
+   in the graph: at most MAX_OPERANDS. Returns their number, or 0 if NAME_state_get cannot read them. */
+int table_matrices(const struct emitted_file *e, const struct compilation *c, const struct array *of[]);
+int64_t table_features(const struct compilation *c, const struct array *matrix); /* the features of one of these sums */
 
 /* ---- left_arrays.c ---- */
 int table_array_find(const struct table_arrays *all, const char *identifier); /* the array's number, or -1 */

@@ -45,7 +45,7 @@ static struct extend_memory memory_of(const struct kernel *kernel, const struct 
     one.batch = 1;
     if (kernel->lists) m.of_lists = attn_call_lists_bytes(kernel, &one);
     m.threads = bytes_plus(m.lists, bytes_times(m.of_lists, p->batch));
-    if (extends->matrix.features) m.threads = bytes_plus(m.threads, whole_lines(extends->kept)); /* NAME_state_get */
+    if (extends->matrices) m.threads = bytes_plus(m.threads, whole_lines(extends->kept)); /* NAME_state_get */
     return m;
 }
 

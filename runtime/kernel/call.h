@@ -148,12 +148,10 @@ enum program_role {
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
 enum program_form { FORM_MANY, FORM_FEW, FORM_HEADS };
 
-/* The sums of a head, if they are one matrix: element (f, e) is `row` * f + `column` * e numbers after `at`. features:
-   the number of f, or 0 if they are no such matrix. The other members are the place of the solution of 'delta' for the
-   rows of a chunk. solution_row is 0 without 'delta'. */
+/* A matrix among the sums of a head: element (f, e) is `row` * f + `column` * e numbers after `at`. */
 struct matrix_of_sums {
-    int64_t features, row, column, solution_row, solution_column;
-    size_t at, solution;
+    int64_t features, columns, row, column;
+    size_t at;
 };
 
 struct program {
@@ -202,7 +200,11 @@ struct program {
     void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
-    struct matrix_of_sums matrix;
+    /* The sums of a head, if they are matrices or vectors, which have 1 column: their number, or 0. solution: that of
+       'delta' for the rows of a chunk. It has 0 features without 'delta' */
+    int matrices;
+    const struct matrix_of_sums *matrix;
+    struct matrix_of_sums solution;
     int64_t chunk;                                               /* keys that are added to a state at a time */
     size_t kept;                                                 /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */

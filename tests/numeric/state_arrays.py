@@ -37,10 +37,17 @@ CASES = {
     'constant_decay': {'decay': {'log': '-0.125'}},
     'elu': {'similarity': {'linear': {'features': 'elu_plus_one'}}},
     'output': {'sums': {'a': {}}, 'output': '2 * a + 1'},
+    # Several matrices and vectors: a denominator, then the sum that it divides.
+    'divided': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'normalize': 'sum'},
+    'two_sums': {'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}}}, 'output': 'a + c'},
+    'two_keys': {'sums': {'a': {'values': 'v2'}, 'c': {'similarity': {'custom': {'weight': 'r'}}}}, 'scores': {'r': {'key': 'k2'}},
+                 'output': 'a - c', 'arrays': {'k2': {'shape': ['B', 'G', 'Nk', 16]}, 'v2': {'shape': ['B', 'G', 'Nk', 'E']}}},
+    'sum_of_weights': {'sums': {'a': {}, 'n': {'values': 1}}, 'decay': {'log': 'gate[b][h][t]'}, 'arrays': {'gate': GATE},
+                       'output': 'a / fmax(fabs(n), 1)'},
+    'shared_keys': {'shape': {'head_dim': 16, 'values': 'keys'}},
 }
 REFUSED = {
     'softmax': {'similarity': 'softmax'},
-    'divided': {'similarity': {'linear': {'features': 'elu_plus_one'}}, 'normalize': 'sum'},
     'of_distance': {'similarity': {'custom': {'weight': 's * pow(0.9, i - j)'}}},
     # A state that is set begins at another position.
     'rotated': {'prepare': ['rope']},
@@ -48,11 +55,7 @@ REFUSED = {
     'of_key_position': {'similarity': {'custom': {'weight': 's * (1 + j % 3)'}}},
     'earlier_blocks': {'mask': {'expr': 'j / 16 < i / 16'}},
     'window': {'mask': {'window': {'left': 100}}},
-    # States are several matrices or vectors, or sum other values than v.
-    'two_sums': {'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}}}, 'output': 'a + c'},
-    'sum_of_weights': {'sums': {'a': {}, 'n': {'values': 1}}, 'output': 'a + n'},
-    'other_values': {'sums': {'a': {'values': 'v2'}}, 'output': '2 * a', 'arrays': {'v2': {'shape': ['B', 'H', 'Nk', 'E']}}},
-    'two_values': {'sums': {'a': {}, 'c': {'values': 'v2'}}, 'output': 'a - c', 'arrays': {'v2': {'shape': ['B', 'H', 'Nk', 'E']}}},
+    'divided_delta': {'delta': RATE, 'arrays': {'rate': GATE}, 'normalize': 'sum'},
     'sums_of_two_masks': {'sums': {'a': {}, 'c': {'mask': {'window': {'left': 40}}}}, 'output': 'a + c'},
 }
 TOLERANCE = {'f32': 2e-5, 'f64': 1e-11, 'bf16': 0.04}
@@ -62,8 +65,22 @@ def spec_of(spec):
     return {'name': 'k', **IDENTITY, 'shape': {'head_dim': 16, 'value_dim': 12}, 'dtype': 'f32', 'emit': ['forward', 'decode']} | spec
 
 
+FEATURES = {'elu': [lambda x: np.where(x > 0, x + 1, np.exp(np.minimum(x, 0)))], 'two_sums': [lambda x: x, lambda x: np.maximum(x, 0)]}
+
+
+def recurrences(name, spec, P, k, v, n):
+    """Returns the matrices of a head after n tokens, in the order of the kernel."""
+    of = FEATURES.get('elu' if name == 'divided' else name, [lambda x: x])
+    made = [recurrence(spec, P, f(k), v, n) for f in of]
+    ones = np.ones((len(k), 1))
+    if name == 'divided': made.insert(0, recurrence(spec, P, of[0](k), ones, n))
+    if name == 'sum_of_weights': made.append(recurrence(spec, P, k, ones, n))
+    if name == 'two_keys': made = [recurrence(spec, P, k, P['v2'], n), recurrence(spec, P, P['k2'], v, n)]
+    return made
+
+
 def recurrence(spec, P, k, v, n):
-    """Returns the state of a head after n tokens, for features that are the rows."""
+    """Returns the sum of a head over n tokens, for keys with these features."""
     P = {name: x[:n] for name, x in P.items()}
     S = np.zeros((k.shape[1], v.shape[1]))
     for t in range(n):
@@ -104,13 +121,15 @@ def case(folder, suite, name, n):
             at = to
         sums = state.sums()
         check(np.isfinite(sums).all(), 'not finite after %s' % (pieces,))
-        if name != 'elu':
-            ready = definitions.prepare(spec, P, q, k)[1]
-            for b in range(B):
-                for g in range(sums.shape[1]):
-                    of = {x: P[x][b, g] for x in P}
-                    wanted = recurrence(spec, of, ready[b, g], v[b, g], at)
-                    off = np.abs(sums[b, g] - wanted).max() / max(1, np.abs(wanted).max())
+        ready = definitions.prepare(spec, P, q, k)[1]
+        for b in range(B):
+            for g in range(sums.shape[1]):
+                of, matrices = {x: P[x][b, g] for x in P}, state.matrices(sums)
+                values = k[b, g] if name == 'shared_keys' else v[b, g]
+                every = recurrences(name, spec, of, ready[b, g], values, at)
+                check(len(every) == len(matrices), 'the number of matrices')
+                for wanted, got in zip(every, matrices):
+                    off = np.abs(got[b, g] - wanted).max() / max(1, np.abs(wanted).max())
                     check(off <= tolerance, 'the state after %s is off by %.3g' % (pieces, off))
                     worst = max(worst, float(off))
         other = new()

@@ -262,6 +262,28 @@ def states_are_arrays(folder):
 
 
 @case
+def states_of_several_sums_are_tuples(folder):
+    made = attnc.kernel({'similarity': {'linear': {'features': 'elu_plus_one'}}, 'mask': 'causal', 'shape': {'head_dim': 8},
+                         'sums': {'a': {}, 'c': {'similarity': {'linear': {'features': 'relu'}}, 'normalize': 'none'}}, 'output': 'a + c'})
+    q, k, v = (np.random.default_rng(n).standard_normal((2, 3, 50, 8), dtype='float32') for n in range(3))
+    first = made.state(2)
+    first.extend(*(x[:, :, :21].copy() for x in (q, k, v)))
+    sums = first.final_state()
+    check([x.shape for x in sums] == [(2, 3, 8), (2, 3, 8, 8), (2, 3, 8, 8)], 'other arrays')
+    features = np.where(k > 0, k + 1, np.exp(np.minimum(k, 0))), np.maximum(k, 0)
+    close(sums[0], features[0][:, :, :21].sum(2), 1e-5, 'the denominator')
+    for x, f in zip(sums[1:], features): close(x, f[:, :, :21].swapaxes(2, 3) @ v[:, :, :21], 1e-5, 'a sum')
+    second = made.state(2, initial_state=sums)
+    close(second.extend(*(x[:, :, 21:].copy() for x in (q, k, v))), made(q, k, v)[:, :, 21:], 1e-5, 'tokens after initial_state')
+    try:
+        made.state(2, initial_state=sums[0]).extend(q, k, v)
+    except ValueError as error:
+        check('3 arrays' in str(error), str(error))
+    else:
+        raise Failure('a state took one array for three')
+
+
+@case
 def results_for_parts_of_the_keys_are_merged(folder):
     for similarity, dtype in ('softmax', 'float32'), ('softmax', 'float64'), ('softmax', 'float16'), (
             {'linear': {'features': 'elu_plus_one'}}, 'float32'):

@@ -479,7 +479,7 @@ class Kernel:
 
     def state(self, batch: int = 1, *, capacity: int = 4096, start: int = 0, rewind: int = 0,
               foldable: bool = False, pages: Pages | None = None, table: Array | None = None, seed: int | None = None,
-              threads: int | None = None, initial_state: Array | None = None, **parameters: Array | float) -> State:
+              threads: int | None = None, initial_state: Any = None, **parameters: Array | float) -> State:
         """A state of empty sequences. Its method extend(q, k, v) appends tokens: a whole prompt, or token by token.
 
         batch: the number of sequences
@@ -492,7 +492,7 @@ class Kernel:
         pages, table: attnc.Pages for the keys and values, and an array of int32 [batch, n]: number x in the row of a
             sequence is the page of its tokens from x * pages.tokens on. Each extend() reads the table. The caller gives
             sequences pages for new tokens, lets them share earlier ones, and frees pages. `capacity` is not used.
-        initial_state: an array [B, heads, features, E] as State.final_state() returns it, instead of empty sequences.
+        initial_state: the array, or arrays, that State.final_state() returns, instead of empty sequences.
             Their lengths then begin with the number of tokens that the kernel sums at a time.
         seed, threads, parameters: as for a call of the kernel; they apply to all calls of extend(). An array that is
             named `table` or `pages` is also `table_` or `pages_` here, in case the state has pages.

@@ -113,33 +113,50 @@ class State:
         self._memory, self._heads = memory, (heads, kv_heads, key_heads)
 
     def _sums(self, call: _Call, name: str, value: Any = None) -> tuple[_Array, Any]:
-        """Returns the array [B, heads, features, E] of a state, which is `value` or a new one."""
+        """Returns the array [B, heads, numbers] of a state, and its matrices: `value`, or views of a new array."""
         import numpy
 
-        binding, batch = self._binding, self.batch
-        count, kind = binding.kernel.state_sums, "float64" if binding.dtype == "f64" else "float32"
-        row = binding.value_dim * numpy.dtype(kind).itemsize
-        features = count(ctypes.byref(_Problem(batch=1, heads=1, kv_heads=1, foldable=self.foldable))) // row
-        if not features:
-            raise ValueError(f"{binding.name}: its state is not one matrix for each head that is right at every position, "
-                             "so it is no array; tobytes() and load_state() keep such a state")
-        shape = [batch, count(ctypes.byref(call.problem)) // max(1, batch * features * row), features, binding.value_dim]
+        binding, batch, kernel = self._binding, self.batch, self._binding.kernel
+        kind = "float64" if binding.dtype == "f64" else "float32"
+        bytes_of_state = kernel.state_sums(ctypes.byref(call.problem))
+        if not kernel.state_arrays or self.foldable:
+            raise ValueError(f"{binding.name}: its state is no matrices that are right at every position, so it is no "
+                             "array; tobytes() and load_state() keep such a state")
+        numbers = (ctypes.c_int64 * (2 * kernel.state_arrays)).from_address(kernel.state_shapes)
+        matrices = list(zip(numbers[::2], numbers[1::2]))
+        total = sum(features * columns for features, columns in matrices)
+        heads = bytes_of_state // max(1, batch * total * numpy.dtype(kind).itemsize)
+        shapes = [[batch, heads, features, *([columns] if columns > 1 or binding.value_dim == 1 else [])]
+                  for features, columns in matrices]
+        torch = sys.modules.get("torch")
         if value is None:
-            value = sys.modules["torch"].empty(shape, dtype=getattr(sys.modules["torch"], kind)) if self._of_torch else (
-                numpy.empty(shape, kind))
-        array = _Array(name, value, kernel=binding.name)
-        _expect(binding.name, name, array, "f64" if kind == "float64" else "f32", shape, {})
+            whole = torch.empty([batch, heads, total], dtype=getattr(torch, kind)) if self._of_torch and torch else (
+                numpy.empty([batch, heads, total], kind))
+            ends = [sum(f * c for f, c in matrices[:n]) for n in range(len(matrices) + 1)]
+            given = [whole[:, :, a:b].reshape(shape) for a, b, shape in zip(ends, ends[1:], shapes)]
+        else:
+            given = list(value) if isinstance(value, (tuple, list)) else [value]
+            if len(given) != len(shapes):
+                raise ValueError(f"{name}: expected {len(shapes)} arrays, as final_state() returns them")
+            for one, shape in zip(given, shapes):
+                _expect(binding.name, name, _Array(name, one, kernel=binding.name),
+                        "f64" if kind == "float64" else "f32", shape, {})
+            join = numpy.concatenate if not _is(given[0], "torch", "Tensor") or torch is None else torch.cat
+            whole = given[0] if len(given) == 1 else join([x.reshape(batch, heads, -1) for x in given], -1)
+        array = _Array(name, whole, kernel=binding.name)
         _check_contiguous(name, array)
-        return array, value
+        return array, given[0] if len(given) == 1 else tuple(given)
 
     def final_state(self) -> Any:
         """Returns the state as an array [B, heads, features, E] of float32 (float64 for "f64"): the sum of each key's
         features times its value, as `initial_state` of kernel.state() takes it. Heads are those of k and v, or of q if
         heads of q have their own decays. NumPy's, or a tensor if the last tokens were tensors.
 
-        Raises ValueError if the state is not one matrix for each head: without a linear form, if rows are divided by a
-        sum, if weights or rows depend on positions in another way than by `decay`, for several `sums` with their own
-        states, for other values than v, and with `foldable`."""
+        If a state has several sums, returns a tuple: for each sum of `sums` in turn such an array, and an array [B, heads,
+        features] for a sum of weights, such as a denominator. Equal sums are there once; a denominator is before its sum.
+
+        Raises ValueError if the state is no such arrays: without a linear form, if weights or rows depend on positions
+        in another way than by `decay`, with `delta` and several sums or a denominator, and with `foldable`."""
         with self._lock:
             if self._memory is None:
                 raise ValueError("the state is empty: expected a call of extend() before")

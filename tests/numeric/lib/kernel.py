@@ -135,7 +135,8 @@ class Description(ctypes.Structure):
         ('has_sink', ctypes.c_int), ('open_keys', ctypes.c_int64), ('end_of_keys', ctypes.c_int64),
         ('key_sums', ctypes.c_void_p), ('add_key_sums', ctypes.c_void_p),
         ('sums_whole', ctypes.c_int), ('decay_terms', ctypes.c_int64), ('decay_params', ctypes.c_uint64),
-        ('decay_sums', ctypes.c_void_p), ('weights', ctypes.c_int), ('state_sums', ctypes.c_void_p), ('state_set', ctypes.c_void_p), ('state_get', ctypes.c_void_p)]
+        ('decay_sums', ctypes.c_void_p), ('weights', ctypes.c_int), ('state_sums', ctypes.c_void_p), ('state_set', ctypes.c_void_p), ('state_get', ctypes.c_void_p),
+        ('state_arrays', ctypes.c_int), ('state_shapes', ctypes.POINTER(ctypes.c_int64))]
 
 
 # The types of keys and values, by their numbers in enum attn_dtype.
@@ -372,7 +373,7 @@ class State:
         return function(ctypes.byref(self.problem), self.address, b, path.ctypes.data, path.size)
 
     def sums(self, given=None):
-        """Returns the state as an array [batch, heads, features, columns], or sets it to the array `given`."""
+        """Returns the state as an array [batch, heads, numbers], or sets it to the array `given`."""
         about, problem, pointer = self.kernel.about, ctypes.byref(self.problem), ctypes.c_void_p
         if given is not None:
             return ctypes.CFUNCTYPE(ctypes.c_int, *[pointer] * 3)(about.state_set)(problem, self.address, given.ctypes.data)
@@ -380,8 +381,7 @@ class State:
         size = count(problem) // np.dtype(self.kernel.dtype).itemsize
         check(size > 0, 'the state is no array')
         of_head = count(ctypes.byref(Problem(1, 1, 1))) // np.dtype(self.kernel.dtype).itemsize
-        made = np.full((self.problem.batch, size // of_head // self.problem.batch, of_head // about.value_dim, about.value_dim),
-                       np.nan, self.kernel.dtype)
+        made = np.full((self.problem.batch, size // of_head // self.problem.batch, of_head), np.nan, self.kernel.dtype)
         self.problem.workspace_bytes = self.needed(problem)
         memory = np.full(self.problem.workspace_bytes + 64, 0xFF, np.uint8)
         workspace = memory[-memory.ctypes.data % 64:]
@@ -389,6 +389,13 @@ class State:
             problem, self.params if about.params else None, self.address, made.ctypes.data, workspace.ctypes.data)
         check(error == 0, 'state_get returned %d' % error)
         return made
+
+    def matrices(self, sums):
+        """Returns the matrices of an array of sums(): [batch, heads, features, columns]."""
+        shapes = [tuple(self.kernel.about.state_shapes[2 * n:2 * n + 2]) for n in range(self.kernel.about.state_arrays)]
+        ends = np.cumsum([0] + [a * b for a, b in shapes])
+        check(sums.shape[2] == ends[-1], 'the shapes of the matrices')
+        return [sums[:, :, a:b].reshape(*sums.shape[:2], *shape) for a, b, shape in zip(ends, ends[1:], shapes)]
 
     def copy(self, to, source, b):
         return self.copying(ctypes.byref(self.problem), self.address, to, source.address, b)
