@@ -66,7 +66,7 @@ def environment(name, *packages):
                     PIP_DISABLE_PIP_VERSION_CHECK='1', PIP_NO_COMPILE='1', CC=compiler('clang'))
     for unwanted in 'PYTHONPATH', 'ATTNC', 'ATTNC_CC':
         settings.pop(unwanted, None)
-    if name == 'numpy' or not os.path.exists(python):
+    if name == 'numpy' or not os.path.exists(os.path.join(folder, 'bin', 'pip')):   # pip comes last
         shutil.rmtree(folder, ignore_errors=True)
         run([sys.executable, '-m', 'venv', folder], 'there is no venv')
     # This folder is as deep as build/, so ccache sees equal file names.

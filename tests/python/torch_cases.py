@@ -442,6 +442,24 @@ def no_second_derivatives(folder):
 
 
 @case
+def call_without_the_compiler(folder):
+    """A call in no graph does not import the compiler of PyTorch, which takes a second. A graph refuses tangents."""
+    program = ('import sys, torch, attnc\n'
+               'q = torch.ones(1, 1, 3, 8, requires_grad=True)\n'
+               'attnc.attention(q, q, q, score="s + 1.5").sum().backward()\n'
+               'print("torch._dynamo" in sys.modules)')
+    done = execute([sys.executable, '-c', program])
+    check(done.stdout.strip() == 'False', 'imported: %s %s' % (done.stdout, done.stderr))
+    q = tensors(torch.float64)[0]
+    made = small('softmax_causal', dtype='f64')
+    try:
+        torch.compile(lambda q: torch.func.jvp(lambda q: made(q, q, q), (q,), (q,)), fullgraph=True)(q)
+        check(False, 'a graph computed tangents')
+    except torch._dynamo.exc.Unsupported as error:
+        check('no forward-mode derivatives' in str(error), str(error))
+
+
+@case
 def forward_differentiation(folder):
     made, learned = small('softmax_causal', dtype='f64'), small('hedgehog', dtype='f64')
     inputs = tensors(torch.float64)

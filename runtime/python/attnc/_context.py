@@ -9,6 +9,8 @@ from typing import Any, Callable, Iterable, Iterator, Tuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ._kernel import constant as constant
+
 OF_ONE_PROCESS = "{} computes the tokens of one process, and was called in a ContextParallel"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -66,10 +68,6 @@ def is_traced() -> bool:
 
 
 # ---- functions whose results are constants of a graph
-
-
-def constant(function: _Function) -> _Function:
-    return torch.compiler.assume_constant_result(function)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def cached_constant(function: _Function) -> _Function:

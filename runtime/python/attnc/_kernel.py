@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import zlib
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence, TypeVar
 
 from . import _background
 from ._array import AnyArray, Array, Gradients
@@ -30,14 +30,20 @@ doors: dict[str, Callable[[], Any]] = {}
 _torch: Any = None  # that of PyTorch, once it is imported
 
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def constant(function: _Function) -> _Function:
+    """Makes torch.compile call a function while it traces, and take the result as a constant.
+    torch.compiler.assume_constant_result does the same, but imports the compiler, which takes a second."""
+    setattr(function, "_dynamo_marked_constant", True)
+    return function
+
+
+@constant
 def _load() -> bool:
     """Imports the module that calls kernels with tensors."""
     return (_torch or doors["torch"]()) is not None
-
-
-# torch.compile then calls this function and does not trace it. torch.compiler.assume_constant_result does the same, but
-# PyTorch may not be imported yet.
-setattr(_load, "_dynamo_marked_constant", True)
 
 
 def of_tensors() -> Any:

@@ -47,12 +47,27 @@ def _have_tangents(*tensors: Any) -> bool:
 _NO_TANGENTS = "a graph of torch.compile has no forward-mode derivatives (torch.func.jvp, dual tensors)"
 
 
-@torch.compiler.disable(reason=_NO_TANGENTS)  # type: ignore[untyped-decorator, no-untyped-call]
-def _outside_graph(name: str, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
+def _outside(name: str, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
     """Makes a call with tangents. torch.compile ends its graph before this call, if it may have several graphs."""
     if is_traced():
         raise NotImplementedError(f"{name}: {_NO_TANGENTS}")
     return function(*arguments)
+
+
+_disabled: Any = None
+
+
+@constant
+def _disable() -> bool:
+    """torch.compiler.disable imports the compiler, so it is called in the first graph that needs it."""
+    global _disabled
+    _disabled = _disabled or torch.compiler.disable(_outside, reason=_NO_TANGENTS)  # type: ignore[no-untyped-call]
+    return True
+
+
+def _outside_graph(name: str, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
+    _disable()
+    return _disabled(name, function, *arguments)  # type: ignore[no-any-return]
 
 
 def _call_with_tangents(kernel: Kernel, q: Tensor, k: Tensor, v: Tensor, parameters: Sequence[Any],
@@ -112,7 +127,7 @@ def _call(kernel: Kernel, key: Any, q: Tensor, k: Any, v: Any, seed: Optional[in
           given: Mapping[str, Any]) -> Tensor:
     """Checks a call, and makes it. It is kept by the key if it has one (_autograd.py)."""
     if is_traced() and _have_tangents(q, k, v, *given.values()):
-        return _outside_graph(  # type: ignore[no-any-return]
+        return _outside_graph(
             kernel.name, _call, kernel, None, q, k, v, seed, out, threads, given)
     for name, a in (("q", q), ("k", k), ("v", v), *((p.keyword, given[p.name]) for p in kernel.parameters)):
         if isinstance(a, Tensor) and a.device.type != "cpu":
@@ -178,7 +193,7 @@ def call_formula(formula: Tuple[Any, ...], q: Tensor, k: Tensor, v: Tensor, arra
     """Implements attnc.attention() for tensors. A graph contains the text of the kernel."""
     if is_traced() and out is None and threads is None:
         if _have_tangents(q, k, v):
-            return _outside_graph(  # type: ignore[no-any-return]
+            return _outside_graph(
                 "attention", call_formula, formula, q, k, v, arrays, seed, out, threads)
         *words, declared, head_dim, value_dim, dtype, scaled, several = formula
         declared = tuple((name, tuple(size if isinstance(size, str) else constant_size(size) for size in shape), kind)
