@@ -22,7 +22,7 @@ LIMITS = (
     ('compiler_and_ir', 73_980, '', COMPILER),
     ('runtime', 12_875, '', ('runtime/*.[ch]', 'runtime/attnrt/*.h', 'runtime/call/*.[ch]', 'runtime/kernel/*.h')),
     ('mpi', 3_700, '', ('runtime/mpi/*.[ch]',)),
-    ('python', 11_735, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
+    ('python', 11_755, '', ('runtime/python/**/*.py', 'runtime/python/**/*.[ch]')),
     ('generated', 130_000, '', ('generated/*.c',)),
     ('softmax_causal', 1_000, '', ('generated/softmax_causal.c',)),
     # #if and #elif in the C that the emitter fills in
