@@ -204,6 +204,13 @@ bool graph_has(const struct graph *g, enum expr_op op)
     return has;
 }
 
+int graph_count(const struct graph *g, enum graph_op op)
+{
+    int count = 0;
+    for (int v = 0; v < g->values; v++) count += g->value[v].op == op;
+    return count;
+}
+
 static int find_op(const struct graph *g, enum graph_op op)
 {
     for (int v = 0; v < g->values; v++)

@@ -144,6 +144,7 @@ int graph_find_scan(const struct graph *g);
 bool graph_solve_axes(const struct module *m, const struct value *v, int *along, int *rows);
 /* Returns the number of the first SOLVE, or -1 if there is none. */
 int graph_find_solve(const struct graph *g);
+int graph_count(const struct graph *g, enum graph_op op); /* the number of values with this operation */
 /* The first SOLVE has the solution u = rate * r. Replaces it by a SOLVE for r, and sums of u by sums of rate * r.
    Returns the number of r. Returns -1, without changing the graph, if u is read in another way. (residual.c) */
 int graph_solve_for_residual(struct graph *g);

@@ -1,4 +1,4 @@
-/* Arrays that a kernel computes once per call: prefix sums (prefix_sums.c) and corrected values. */
+/* Arrays that a kernel computes once per call: prefix sums, corrected values and lists of keys. */
 #ifndef ATTNC_COMPUTED_ARRAYS_H
 #define ATTNC_COMPUTED_ARRAYS_H
 
@@ -43,18 +43,12 @@ const char *prefix_tensors(const struct graph *source, const struct problem_size
                            int count, struct tensor *out, int *made);
 
 /* The names of the arrays of corrected values, the solution of the delta rule's linear system, and of their tangent.
-   They exist if the rule has no linear form. (pass/correct_values.c, corrected_values.c) systems_of_keys returns how
-   many a graph has. corrected_tensors computes them for the interpreters, with the arguments of prefix_tensors. */
+   They exist if the rule has no linear form. (pass/correct_values.c, computed_values.c) */
 enum { MAX_SYSTEMS = 2 };
 extern const char *const corrected_values[MAX_SYSTEMS];
-int systems_of_keys(const struct graph *g);
-const char *corrected_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
-                              int count, struct tensor *out, int *made);
-
-/* The lists of the best keys of rows, which a kernel computes first (pass/select.c). lists_of_keys returns how many a
-   row has. lists_tensors computes them for the interpreters, with the arguments of prefix_tensors. (lists_of_keys.c) */
-int lists_of_keys(const struct graph *g);
-const char *lists_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
-                          int count, struct tensor *out, int *made);
+/* Computes the arrays of prefix sums, corrected values and lists of the best keys, with the arguments of
+   prefix_tensors. (computed_values.c) */
+const char *computed_tensors(const struct graph *source, const struct problem_size *size, const struct tensor *in,
+                             int count, struct tensor *out, int *made);
 
 #endif

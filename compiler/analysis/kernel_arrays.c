@@ -270,11 +270,6 @@ static bool like_declared(const struct spec *spec, const char *name)
            spec_has_tangent(spec, name);
 }
 
-static bool compares_ids(const struct graph *g, const struct value *param)
-{
-    return graph_numbers_keys(g, param) && read_in_region(g, param->name, true);
-}
-
 /* Whether only the terms of prefix sums read the parameter with value number `param`. */
 static bool only_in_terms(const struct graph *g, int param)
 {
@@ -352,7 +347,7 @@ const struct kernel_arrays *kernel_arrays(const struct spec *spec, const struct 
                                                  source, v);
         a->access[ENTRY_FORWARD] = a->access[ENTRY_BACKWARD] = ACCESS_READ;
         a->declared = like_declared(spec, value->name);
-        a->compared = compares_ids(source, value);
+        a->compared = graph_numbers_keys(source, value) && read_in_region(source, value->name, true);
         a->of_terms = !value->integers && only_in_terms(source, v);
         a->tiled = is_tiled(source, value);
         a->hides = value->hides;

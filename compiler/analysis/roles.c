@@ -88,12 +88,6 @@ static void find_scanned(const struct graph *g, const bool *needed, struct roles
     }
 }
 
-/* Returns the axes of loops for value v, as bits. An array of the caller needs no loops. */
-static uint32_t axes_of_loops(const struct value *v)
-{
-    return v->operands ? value_operand_axes(v) | value_axes(v) : 0;
-}
-
 const char *roles_of(const struct graph *g, int output, struct roles *out)
 {
     const struct value *result = &g->value[g->output[output].value];
@@ -110,7 +104,10 @@ const char *roles_of(const struct graph *g, int output, struct roles *out)
             graph_solve_axes(g->module, &g->value[v], &along, &of_equations);
     for (int v = 0; v < g->values; v++) {
         struct prefix_sum sum;
-        uint32_t axes = needed[v] && !prefix_sum_of(g, v, &sum) ? axes_of_loops(&g->value[v]) : 0;
+        const struct value *const value = &g->value[v]; /* an array of the caller needs no loops */
+        uint32_t axes = needed[v] && value->operands && !prefix_sum_of(g, v, &sum)
+                            ? value_operand_axes(value) | value_axes(value)
+                            : 0;
         if (of_equations >= 0) axes &= ~AXIS(of_equations);
         for (int axis = 0; axes >> axis; axis++) {
             if (!(axes >> axis & 1) || !run_time(g, axis) || out->rows >> axis & 1 ||

@@ -271,12 +271,6 @@ static void explain_expression(void *user, const struct expression *e)
     text_free(&text);
 }
 
-static void explain_expressions(const struct spec *spec)
-{
-    bool any = false;
-    spec_expressions(spec, explain_expression, &any);
-}
-
 /* Prints the knobs of forward or backward that have an effect, with their defaults for the first target. */
 static void explain_knobs_of(const struct unit *p, bool backward)
 {
@@ -618,6 +612,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
 {
     const struct spec *spec = p->spec;
     const struct costs allowed = costs_allowed(all, spec->max_length), *const costs = &allowed;
+    bool expressions = false;
     printf("%s: head_dim %lld, value_dim %lld, %s%s\n", spec->name, (long long)spec->head_dim,
            (long long)spec->value_dim, dtype_name(spec->dtype),
            spec->max_length ? arena_printf(p->arena, ", up to %lld positions", (long long)spec->max_length) : "");
@@ -633,7 +628,7 @@ static void explain(const struct unit *p, const struct costs *all, const struct 
     explain_state(p);
     explain_targets(p);
     explain_memory(p, costs);
-    explain_expressions(spec);
+    spec_expressions(spec, explain_expression, &expressions);
     explain_loops(p->kernel.compilation[0]);
     explain_knobs(p);
     explain_parameters(p);

@@ -187,7 +187,7 @@ void explain_costs(const struct unit *p, const struct costs *costs)
                p->kernel.of[STEP_PREPARE].count ? "prepared " : "");
         print_costs(p, costs, ONE_TOKEN);
     }
-    for (int list = 0; list < lists_of_keys(p->graph); list++) {
+    for (int list = 0; list < graph_count(p->graph, GRAPH_SELECT); list++) {
         printf("  of these, the sweep that lists the best keys of a row, once for all heads that share the list:\n");
         print_costs(p, costs, (enum costs_of)(LISTS + 2 * list));
         print_costs(p, costs, (enum costs_of)(LISTS + 2 * list + 1));

@@ -124,26 +124,6 @@ void maker_prepare(struct maker *x)
         if (spec_stores_prepared(x->p->spec, n ? &all->array[n - 1] : NULL)) maker_each(x, STEP_PREPARE, n);
 }
 
-static void each_array(struct maker *x, enum kernel_step step, int arrays)
-{
-    for (int n = 0; n < arrays; n++) maker_each(x, step, n);
-}
-
-void maker_select(struct maker *x)
-{
-    each_array(x, STEP_SELECT, lists_of_keys(x->p->graph));
-}
-
-void maker_select_new(struct maker *x)
-{
-    each_array(x, STEP_SELECT_NEW, lists_of_keys(x->p->graph));
-}
-
-void maker_correct(struct maker *x)
-{
-    each_array(x, STEP_CORRECT, systems_of_keys(x->p->graph));
-}
-
 void maker_note_gradients(const struct maker *x)
 {
     diagnostics_note(x->d, x->p->spec->emit_at, "this concerns the gradients that 'emit' asks for");

@@ -30,16 +30,11 @@ void maker_each(struct maker *x, enum kernel_step step, int part);
    - maker_backward: the parts that compute gradients (backward.c)
    - maker_extend: code that extends a state with sums, and adds states. If a target has no such state, there is none.
    - maker_prepare: code that prepares keys, and the rows of each array that a state stores prepared (maker.c)
-   - maker_select, maker_correct: code that computes the lists of the best keys, and corrected values and their
-   tangents, a part for each array (maker.c)
    - maker_attend: code that attends to the keys of a state, without dropout
    - maker_foldable: code for states that also have transitions, and code that adds them (extend.c) */
 void maker_backward(struct maker *x);
 void maker_extend(struct maker *x);
 void maker_prepare(struct maker *x);
-void maker_select(struct maker *x);
-void maker_correct(struct maker *x);
-void maker_select_new(struct maker *x);
 void maker_attend(struct maker *x);
 void maker_foldable(struct maker *x);
 /* Whether two states with sums can be added, if programs add them. (extend.c) */

@@ -52,7 +52,7 @@ static void take_pages(struct unit *p, struct compilation *const *attending, int
         c->loops->workspace -= pages_workspace(c);
         c->state.paged = true;
         c->loops->workspace += pages_workspace(c);
-        c->state.common = c->program.few && !lists_of_keys(p->graph) && common_keys_of(c->loops, &common);
+        c->state.common = c->program.few && !graph_count(p->graph, GRAPH_SELECT) && common_keys_of(c->loops, &common);
     }
     p->kernel.paged = paged;
 }

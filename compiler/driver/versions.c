@@ -184,18 +184,15 @@ static void add(struct unit *p, struct compilation *c, int64_t from, int first, 
         (struct version){.target = c->target, .c = p->kernel.compilation[k], .from = from, .cooperative = cooperative});
 }
 
-/* Returns the features that a compilation uses, as bits of enum target_feature. */
-static unsigned features_used(const struct compilation *c)
-{
-    return (loops_paired(c->loops) ? 1U << TARGET_BF16_PRODUCTS : 0U) |
-           (loops_on_matrix_units(c->loops) ? 1U << TARGET_MATRIX_UNITS : 0U);
-}
-
 /* Removes a target if no compilation uses the target's highest feature. The next target lacks only this feature. */
 static void drop_idle(struct unit *p, int first, int first_version)
 {
     unsigned used = 0;
-    for (int k = first; k < p->kernel.compilations; k++) used |= features_used(p->kernel.compilation[k]);
+    for (int k = first; k < p->kernel.compilations; k++) {
+        const struct loops *const l = p->kernel.compilation[k]->loops;
+        used |= loops_paired(l) ? 1U << TARGET_BF16_PRODUCTS : 0U;
+        used |= loops_on_matrix_units(l) ? 1U << TARGET_MATRIX_UNITS : 0U;
+    }
     const unsigned features = first < p->kernel.compilations ? p->kernel.compilation[first]->target->features : 0;
     if ((features & ~used) <= features / 2) return;
     for (int u = 0; u < p->default_count; u++)
@@ -294,7 +291,7 @@ static bool has_step(const struct unit *p, enum kernel_step step)
         linear &= versions_find(forward, v->target, INT64_MAX)->c->program.linear;
     const bool learns = spec->emit & EMIT_BACKWARD, decodes = spec->emit & EMIT_DECODE,
                has_prefixes = has_prefix_sums(p->graph), solves = graph_find_solve(p->graph) >= 0,
-               selects = lists_of_keys(p->graph) > 0, stores_sums = p->kernel.of[STEP_EXTEND].count,
+               selects = graph_count(p->graph, GRAPH_SELECT) > 0, stores_sums = p->kernel.of[STEP_EXTEND].count,
                joins = states_join(p), weighs = spec->emit & EMIT_WEIGHTS, prepares = spec_stores_any_prepared(spec),
                drops = spec->dropout > 0;
     const bool has[STEPS] = {
@@ -304,20 +301,25 @@ static bool has_step(const struct unit *p, enum kernel_step step)
     return has[step];
 }
 
+/* Returns the number of programs of a step: one for each list of the best keys, or for each system of equations. */
+static int programs_of(const struct graph *g, enum kernel_step step)
+{
+    if (step == STEP_SELECT || step == STEP_SELECT_NEW) return graph_count(g, GRAPH_SELECT);
+    return step == STEP_CORRECT ? graph_count(g, GRAPH_SOLVE) : 1;
+}
+
 bool versions_make(struct unit *p, const struct target *const *target, int targets, const struct options *o,
                    struct diagnostics *d, struct diagnostics *schedule)
 {
     static void (*const make[STEPS])(struct maker *) = {
-        [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward,     [STEP_EXTEND] = maker_extend,
-        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,         [STEP_FOLDABLE] = maker_foldable,
-        [STEP_SELECT] = maker_select,   [STEP_SELECT_NEW] = maker_select_new, [STEP_CORRECT] = maker_correct};
+        [STEP_FORWARD] = make_forward,  [STEP_BACKWARD] = maker_backward, [STEP_EXTEND] = maker_extend,
+        [STEP_PREPARE] = maker_prepare, [STEP_ATTEND] = maker_attend,     [STEP_FOLDABLE] = maker_foldable};
     struct maker maker = {p, o, d, schedule, target, targets, true}, *x = &maker;
     for (int step = 0; step < STEPS && x->good; step++) {
         if (!has_step(p, (enum kernel_step)step)) continue;
-        if (make[step])
-            make[step](x);
-        else
-            maker_each(x, (enum kernel_step)step, 0);
+        if (make[step]) make[step](x);
+        for (int part = 0; !make[step] && part < programs_of(p->graph, (enum kernel_step)step); part++)
+            maker_each(x, (enum kernel_step)step, part);
     }
     if (x->good && p->spec->emit & EMIT_DECODE) maker_state(x);
     return x->good;

@@ -8,8 +8,8 @@
 const char *emit_first(const struct emitter *x, int axis)
 {
     const char *const name = x->m->axis[axis].name;
-    if (axis + 1 == x->new_rows) return arena_printf(x->m->arena, "%s_new - %s0", name, name);
-    return x->cut[axis] ? arena_printf(x->m->arena, "%s0", name) : "0";
+    if (axis + 1 == x->new_rows) return emit_format(x, "%s_new - %s0", name, name);
+    return x->cut[axis] ? emit_format(x, "%s0", name) : "0";
 }
 
 bool emit_starts_at_zero(const struct emitter *x, int axis)
@@ -20,15 +20,13 @@ bool emit_starts_at_zero(const struct emitter *x, int axis)
 const char *emit_end(const struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
-    if (emit_tiled(x, axis))
-        return arena_printf(x->m->arena, emit_apart(x, axis) ? "%s_count" : "%s1 - %s0", name, name);
-    return x->cut[axis] ? arena_printf(x->m->arena, "%s1", name) : emit_size(x->m, axis);
+    if (emit_tiled(x, axis)) return emit_format(x, emit_apart(x, axis) ? "%s_count" : "%s1 - %s0", name, name);
+    return x->cut[axis] ? emit_format(x, "%s1", name) : emit_size(x->m, axis);
 }
 
 void emit_loop(struct emitter *x, int deeper, int axis, int step, const char *body)
 {
-    const char *const name = x->m->axis[axis].name, *const next = step ? arena_printf(x->m->arena, " += %d", step)
-                                                                       : "++";
+    const char *const name = x->m->axis[axis].name, *const next = step ? emit_format(x, " += %d", step) : "++";
     emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s%s)%s", deeper, "", name, emit_first(x, axis), name,
               emit_end(x, axis), name, next, body);
 }
@@ -72,7 +70,7 @@ bool emit_sums_of_queries(const struct emitter *x, const struct array *a)
 const char *emit_head_index(const struct emitter *x, const struct array *a, const char *index)
 {
     const struct kernel_array *const of = a->kind == ARRAY_INPUT ? emit_entry(x, a->name) : NULL;
-    return of && of->shared ? arena_printf(x->m->arena, "%s / call->sharing", index) : index;
+    return of && of->shared ? emit_format(x, "%s / call->sharing", index) : index;
 }
 
 /* A distance in elements: `number` elements, times the C of `factor` if it is not NULL. */
@@ -83,16 +81,14 @@ struct step {
 
 static const char *c_of_step(struct emitter *x, struct step step)
 {
-    struct arena *const arena = x->m->arena;
-    if (!step.factor) return arena_printf(arena, "%lld", (long long)step.number);
-    return step.number == 1 ? step.factor : arena_printf(arena, "%s * %lld", step.factor, (long long)step.number);
+    if (!step.factor) return emit_format(x, "%lld", (long long)step.number);
+    return step.number == 1 ? step.factor : emit_format(x, "%s * %lld", step.factor, (long long)step.number);
 }
 
 /* Returns the stride along an axis. It is 0 if the reference does not use the axis. */
 static struct step stride_along(struct emitter *x, const struct ref *r, int axis)
 {
     const struct array *a = &x->l->array[r->of];
-    struct arena *arena = x->m->arena;
     for (int k = 0; k < r->rank; k++) {
         if (ref_axis(r, k) != axis) continue;
         const bool rows = emit_of_rows(x, a), last = k == a->rank - 1;
@@ -109,7 +105,7 @@ static struct step stride_along(struct emitter *x, const struct ref *r, int axis
                                    : source == SIZE_KV_HEADS || source == SIZE_MEMBERS ? "%s_head"
                                    : row                                               ? "%s_row"
                                                                                        : NULL;
-            if (of) return (struct step){1, arena_printf(arena, of, name)};
+            if (of) return (struct step){1, emit_format(x, of, name)};
         }
         int64_t constant = 1;
         const char *text = NULL;
@@ -121,7 +117,7 @@ static struct step stride_along(struct emitter *x, const struct ref *r, int axis
             else if (x->m->axis[a->axes[s]].source == SIZE_CONSTANT)
                 constant *= x->m->axis[a->axes[s]].extent;
             else
-                text = text ? arena_printf(arena, "%s * %s", text, emit_size(x->m, a->axes[s]))
+                text = text ? emit_format(x, "%s * %s", text, emit_size(x->m, a->axes[s]))
                             : emit_size(x->m, a->axes[s]);
         }
         return (struct step){constant, text};
@@ -156,7 +152,7 @@ bool emit_adjacent(struct emitter *x, const struct ref *r, int axis)
 const char *emit_element(struct emitter *x, const struct ref *r)
 {
     const struct element_text at = emit_element_text(x, r);
-    return arena_printf(x->m->arena, "%s[%s]", at.array, at.offset ? at.offset : "0");
+    return emit_format(x, "%s[%s]", at.array, at.offset ? at.offset : "0");
 }
 
 const char *emit_number_at(struct emitter *x, const struct ref *r)
@@ -169,8 +165,8 @@ const char *emit_numbers_at(struct emitter *x, const struct ref *r)
     const struct array *const a = &x->l->array[r->of];
     const char *const address = emit_address(x, r);
     return a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype)
-               ? arena_printf(x->m->arena, "widened%s_%s(%s, 0)", emit_type_suffix(x->m, a->dtype), x->suffix, address)
-               : arena_printf(x->m->arena, "load_%s(%s)", x->suffix, address);
+               ? emit_format(x, "widened%s_%s(%s, 0)", emit_type_suffix(x->m, a->dtype), x->suffix, address)
+               : emit_format(x, "load_%s(%s)", x->suffix, address);
 }
 
 /* Returns a reference to rows of prefix sums that may read row -1, the sums before the first token (outer.c). */
@@ -194,13 +190,12 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
 {
     const struct ref read = emit_read(x, given), *const r = &read;
     const struct array *a = &x->l->array[r->of];
-    struct arena *arena = x->m->arena;
     const char *const name = emit_local(x, a->name), *made = NULL, *array = name;
-    if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) array = arena_printf(arena, "last_%s", array);
+    if (emit_has_dropped(x, a) && !emit_is_of_key(x, r)) array = emit_format(x, "last_%s", array);
     if (x->gathers && array_in_pages(x->l, a))
-        array = arena_printf(arena, "gathered_%s", array);
+        array = emit_format(x, "gathered_%s", array);
     else if (x->c->state.paged && array_in_pages(x->l, a))
-        array = arena_printf(arena, "paged_%s", array);
+        array = emit_format(x, "paged_%s", array);
     for (int k = 0; k < r->rank; k++) {
         if (a->kind != ARRAY_TILE && x->task_axis[a->axes[k]]) continue;
         if (dtype_is_packed(a->dtype) && k == r->rank - 1) continue; /* the address is that of the row */
@@ -212,18 +207,16 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
         bool local = a->kind == ARRAY_TILE && axis == a->axes[k] && emit_tiled(x, axis);
         const char *index;
         if (x->gathers && array_in_pages(x->l, a) && axis == x->gathers->axis)
-            index = arena_printf(arena, "(%s0 + %s)", x->m->axis[axis].name, x->m->axis[axis].name);
+            index = emit_format(x, "(%s0 + %s)", x->m->axis[axis].name, x->m->axis[axis].name);
         else if (local)
             index = x->m->axis[axis].name;
         else if (emit_part(x, a, k) || (a->kind == ARRAY_TILE && axis_is_chunks(&x->m->axis[a->axes[k]])))
-            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),
-                                 x->m->axis[a->axes[k]].name);
+            index = emit_format(x, "(%s - %s0)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else if (a->kind == ARRAY_TILE && emit_apart(x, a->axes[k]))
-            index = arena_printf(arena, "((%s - %s0) / %lld)", emit_integer_text(x, r->sub[k], true),
-                                 x->m->axis[a->axes[k]].name, (long long)x->stride[a->axes[k]]);
+            index = emit_format(x, "((%s - %s0) / %lld)", emit_integer_text(x, r->sub[k], true),
+                                x->m->axis[a->axes[k]].name, (long long)x->stride[a->axes[k]]);
         else if (a->kind == ARRAY_TILE && emit_tiled(x, a->axes[k]))
-            index = arena_printf(arena, "(%s - %s0)", emit_integer_text(x, r->sub[k], true),
-                                 x->m->axis[a->axes[k]].name);
+            index = emit_format(x, "(%s - %s0)", emit_integer_text(x, r->sub[k], true), x->m->axis[a->axes[k]].name);
         else
             index = emit_integer_text(x, r->sub[k], true);
         if (x->m->axis[a->axes[k]].source == SIZE_KV_HEADS) index = emit_head_index(x, a, index);
@@ -249,7 +242,7 @@ struct element_text emit_element_text(struct emitter *x, const struct ref *given
 const char *emit_address(struct emitter *x, const struct ref *r)
 {
     const struct element_text at = emit_element_text(x, r);
-    return at.offset ? arena_printf(x->m->arena, "%s + %s", at.array, at.offset) : at.array;
+    return at.offset ? emit_format(x, "%s + %s", at.array, at.offset) : at.array;
 }
 
 const char *emit_widened(struct emitter *x, const struct ref *r, const char *function)
@@ -257,8 +250,8 @@ const char *emit_widened(struct emitter *x, const struct ref *r, const char *fun
     const struct array *const a = &x->l->array[r->of];
     struct ref row = *r;
     row.sub[r->rank - 1] = expr_int(x->m, 0);
-    return arena_printf(x->m->arena, "%s%s_%s(%s, %s)", function, emit_type_suffix(x->m, a->dtype), x->suffix,
-                        emit_address(x, &row), emit_integer_text(x, r->sub[r->rank - 1], false));
+    return emit_format(x, "%s%s_%s(%s, %s)", function, emit_type_suffix(x->m, a->dtype), x->suffix,
+                       emit_address(x, &row), emit_integer_text(x, r->sub[r->rank - 1], false));
 }
 
 const char *emit_array(const struct emitter *x, const struct ref *r)
@@ -268,7 +261,7 @@ const char *emit_array(const struct emitter *x, const struct ref *r)
 
 const char *emit_held(const struct emitter *x, const struct array *a)
 {
-    return arena_printf(x->m->arena, "all_%s", emit_local(x, a->name));
+    return emit_format(x, "all_%s", emit_local(x, a->name));
 }
 
 int64_t emit_most_lanes(const struct emitter *x, const struct ref *to)
@@ -284,9 +277,9 @@ const char *emit_range(struct emitter *x, int axis)
 {
     const char *name = x->m->axis[axis].name;
     if (emit_apart(x, axis)) return emit_end(x, axis);
-    if (axis + 1 == x->new_rows) return arena_printf(x->m->arena, "%s1 - %s_new", name, name);
+    if (axis + 1 == x->new_rows) return emit_format(x, "%s1 - %s_new", name, name);
     const bool whole = axis_is_counted(&x->m->axis[axis]) || axis_is_whole(&x->m->axis[axis]);
-    return whole && !x->cut[axis] ? emit_size(x->m, axis) : arena_printf(x->m->arena, "%s1 - %s0", name, name);
+    return whole && !x->cut[axis] ? emit_size(x->m, axis) : emit_format(x, "%s1 - %s0", name, name);
 }
 
 /* Returns the address of the first element that s uses, if it uses all rows. */
@@ -320,8 +313,8 @@ const char *emit_corner(struct emitter *x, const struct stmt *s, const struct re
     if (axis < 0 || !ref_uses_axis(r, axis)) return corner;
     const char *const rows = x->m->axis[axis].name;
     return emit_adjacent(x, r, axis)
-               ? arena_printf(x->m->arena, "%s + (%s_new - %s0)", corner, rows, rows)
-               : arena_printf(x->m->arena, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, emit_step(x, r, axis));
+               ? emit_format(x, "%s + (%s_new - %s0)", corner, rows, rows)
+               : emit_format(x, "%s + (%s_new - %s0) * (%s)", corner, rows, rows, emit_step(x, r, axis));
 }
 
 const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k)
@@ -329,7 +322,6 @@ const char *emit_row_ahead(struct emitter *x, const struct stmt *s, int k)
     const struct ref *const r = k < s->operands ? &s->operand[k] : &s->assign[0].to;
     if (!(k < s->operands ? s->ahead >> k & 1 : s->ahead & AHEAD_OF_RESULT) || !emit_adjacent(x, r, s->axes[1]))
         return NULL;
-    return arena_printf(x->m->arena, "__builtin_prefetch(%s + (%s) * %s, %d, 2);", emit_address(x, r),
-                        emit_range(x, s->axes[0]), emit_step(x, r, s->axes[0]),
-                        x->l->array[r->of].kind == ARRAY_OUTPUT);
+    return emit_format(x, "__builtin_prefetch(%s + (%s) * %s, %d, 2);", emit_address(x, r), emit_range(x, s->axes[0]),
+                       emit_step(x, r, s->axes[0]), x->l->array[r->of].kind == ARRAY_OUTPUT);
 }

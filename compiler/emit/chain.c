@@ -18,8 +18,8 @@ const char *chain_iterations(struct emitter *x, const struct chain *chain)
     for (int k = 0; k < chain->loops; k++) {
         const char *size = emit_size(x->m, chain->loop[k]->axis);
         long long step = (long long)chain->loop[k]->step;
-        if (step > 1) size = arena_printf(x->m->arena, "((%s + %lld) / %lld)", size, step - 1, step);
-        count = count ? arena_printf(x->m->arena, "%s * %s", count, size) : size;
+        if (step > 1) size = emit_format(x, "((%s + %lld) / %lld)", size, step - 1, step);
+        count = count ? emit_format(x, "%s * %s", count, size) : size;
     }
     return count;
 }

@@ -35,7 +35,7 @@ static const char *padded_end(struct emitter *x, int lane)
 {
     const char *const first = emit_first(x, lane), *const range = emit_range(x, lane);
     const bool zero = emit_starts_at_zero(x, lane);
-    return arena_printf(x->m->arena, "%s%sround_up(%s, %d)", zero ? "" : first, zero ? "" : " + ", range, x->lanes);
+    return emit_format(x, "%s%sround_up(%s, %d)", zero ? "" : first, zero ? "" : " + ", range, x->lanes);
 }
 
 /* Returns how many rows of `axis` a transposition prefetches early. If the next tile of this thread is unknown, it
@@ -117,7 +117,6 @@ static bool emit_copy_rows(struct emitter *x, const struct stmt *s, bool pads)
    - an input of bf16 whose pairs are adjacent. */
 static void emit_copy_paired(struct emitter *x, const struct stmt *s)
 {
-    struct arena *arena = x->m->arena;
     const struct ref *to = &s->assign[0].to, *from = &s->operand[0];
     const struct array *a = &x->l->array[from->of], *tile = &x->l->array[to->of];
     const int over = tile->axes[0], lane = tile->axes[1];
@@ -139,11 +138,11 @@ static void emit_copy_paired(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < second.rank; k++)
         if (ref_axis(from, k) == over)
             second.sub[k] = expr_add(x->m, second.sub[k], expr_int(x->m, emit_apart(x, over) ? x->stride[over] : 1));
-    const char *place = arena_printf(arena, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l),
+    const char *place = emit_format(x, "%s + %s * %lld + 2 * %s", emit_array(x, to), o, row, l),
                *one = emit_address(x, from), *two = emit_address(x, &second);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s += 2)", o, o, many, o);
     emit_line(x, "    for (int64_t %s = 0; %s < %s; %s%s)", l, l, lanes, l,
-              whole ? arena_printf(arena, " += %d", x->lanes) : "++");
+              whole ? emit_format(x, " += %d", x->lanes) : "++");
     if (numbers)
         emit_line(x, "        store_paired_%s(%s, load_%s(%s), %s + 1 < %s ? load_%s(%s) : splat_%s(0));", x->suffix,
                   place, x->suffix, one, o, many, x->suffix, two, x->suffix);
@@ -189,13 +188,12 @@ static enum answer keep_part(void *of, const struct expr *e)
     if (!(expr_axes(e) >> k->lane & 1) || x->parts == MAX_KEPT_PARTS) return ANSWER_NO;
     if (expr_axes(e) & k->rows || e->type != TYPE_INT || e->op == EXPR_INDEX) return ANSWER_ARGUMENTS;
     if (!expr_takes(e, EFFORT_SLOW) && !expr_has_one(e, slow)) return ANSWER_NO;
-    const char *const l = x->m->axis[k->lane].name, *const name = arena_printf(x->m->arena, "part_%d",
-                                                                               x->temporaries++);
+    const char *const l = x->m->axis[k->lane].name, *const name = emit_format(x, "part_%d", x->temporaries++);
     emit_line(x, "int64_t %s[%lld];", name, (long long)k->lanes);
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", l, l, emit_end(x, k->lane), l, name, l,
               emit_integer(x, e));
     x->part[x->parts] = e;
-    x->part_c[x->parts++] = arena_printf(x->m->arena, "%s[%s]", name, l);
+    x->part_c[x->parts++] = emit_format(x, "%s[%s]", name, l);
     return ANSWER_NO;
 }
 
@@ -204,11 +202,11 @@ static enum answer keep_part(void *of, const struct expr *e)
 static const char *element_by_lane(struct emitter *x, const struct ref *from, int lane, int64_t lanes, int depth)
 {
     const struct element_text at = emit_element_text(x, from);
-    const char *const l = x->m->axis[lane].name, *const name = arena_printf(x->m->arena, "at_%d", x->temporaries++);
+    const char *const l = x->m->axis[lane].name, *const name = emit_format(x, "at_%d", x->temporaries++);
     emit_line(x, "%*sint64_t %s[%lld];", depth, "", name, (long long)lanes);
     emit_line(x, "%*sfor (int64_t %s = 0; %s < %s; %s++) %s[%s] = %s;", depth, "", l, l, emit_end(x, lane), l, name, l,
               at.offset ? at.offset : "0");
-    return emit_widened_element(x, &x->l->array[from->of], arena_printf(x->m->arena, "%s[%s[%s]]", at.array, name, l));
+    return emit_widened_element(x, &x->l->array[from->of], emit_format(x, "%s[%s[%s]]", at.array, name, l));
 }
 
 /* Prints a copy at computed subscripts. The lanes are the innermost loop. If `pads`, zeros fill the last vector of
@@ -227,7 +225,7 @@ static void emit_copy_computed(struct emitter *x, const struct stmt *s, bool pad
     for (int k = 0; k + 1 < s->rank; k++) emit_loop(x, 4 * k, s->axes[k], 0, " {");
     const char *const value = x->parts ? element_by_lane(x, from, lane, lanes, depth) : emit_number_at(x, from);
     x->parts = 0;
-    emit_loop(x, depth, lane, 0, arena_printf(x->m->arena, " %s = %s;", element, value));
+    emit_loop(x, depth, lane, 0, emit_format(x, " %s = %s;", element, value));
     if (pads)
         emit_line(x, "%*sfor (int64_t %s = %s; %s < %s; %s++) %s = 0;", depth, "", l, emit_end(x, lane), l,
                   padded_end(x, lane), l, element);
@@ -296,8 +294,8 @@ static void copy(struct emitter *x, const struct stmt *s)
     const char *value = dtype_is_narrow(given->dtype) && given->kind != ARRAY_PARAM ? emit_widened(x, from, "element")
                                                                                     : emit_number_at(x, from);
     if (dtype_bytes(x->l->array[to->of].dtype) == 2)
-        value = arena_printf(x->m->arena, "narrowed_%s(%s)", dtype_name(x->m->dtype), value);
-    if (pads) value = arena_printf(x->m->arena, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
+        value = emit_format(x, "narrowed_%s(%s)", dtype_name(x->m->dtype), value);
+    if (pads) value = emit_format(x, "%s < %s ? %s : 0", l, emit_end(x, lane), value);
     emit_line(x, "%*s%s = %s;", 4 * s->rank, "", emit_element(x, to), value);
     if (ahead) emit_line(x, "%*s}", 4 * (s->rank - 2), "");
 }

@@ -45,6 +45,52 @@ static void need_keys(struct emitter *x, const struct ref *r, int key)
             x->decayed_keys = (a->extent[k] + DECAYED_BLOCK - 1) / DECAYED_BLOCK * DECAYED_BLOCK;
 }
 
+/* The arguments of a call. */
+struct call_list {
+    struct emitter *x;
+    const struct stmt *s;
+    int count;
+    struct product_argument argument[24];
+};
+static const char of_size[] = "int64_t ";
+
+static void add(struct call_list *c, const char *name, const char *type, const char *value)
+{
+    c->argument[c->count++] = (struct product_argument){name, type, value};
+}
+
+/* Adds the logarithms of the queries or keys, and the distances of their rows along `axis` if it is not -1. If `log` is
+   NULL, the call has none. */
+static void add_logs(struct call_list *c, const char *name, const struct ref *log, int axis)
+{
+    for (int k = 0; k < 2; k++) {
+        const bool has = log && k < c->s->decays->logs;
+        const char *const own = emit_format(c->x, "%s%s", name, k ? "_low" : "");
+        add(c, own, c->x->input, has ? emit_corner(c->x, c->s, &log[k]) : "NULL");
+        if (axis >= 0) add(c, emit_format(c->x, "%s_row", own), of_size, has ? emit_step(c->x, &log[k], axis) : "0");
+    }
+}
+
+/* Returns the arguments that all calls have. */
+static struct call_list call_of(struct emitter *x, const struct stmt *s, int query, int key, int over)
+{
+    const struct decaying *const d = s->decays;
+    const bool narrow = x->m->dtype != DTYPE_F64;
+    const char *const real = emit_format(x, "const %s ", x->real);
+    /* the key of the first query, counted from the first key of the tile */
+    const struct expr *const first = expr_sub(
+        x->m, expr_replace(x->m, d->last, expr_index(x->m, query), expr_lo(x->m, query)), expr_lo(x->m, key));
+    return (struct call_list){x,
+                              s,
+                              6,
+                              {{"lanes", of_size, emit_range(x, query)},
+                               {"rows", of_size, emit_range(x, key)},
+                               {"steps", of_size, emit_range(x, over)},
+                               {"first", of_size, emit_integer(x, first)},
+                               {"times", real, emit_number(x, d->times, narrow)},
+                               {"scale", real, emit_number(x, d->scale, narrow)}}};
+}
+
 /* Prints a sum of rows over keys or queries. */
 static bool emit_decayed_sum(struct emitter *x, const struct stmt *s)
 {
@@ -63,40 +109,20 @@ static bool emit_decayed_sum(struct emitter *x, const struct stmt *s)
         fits = fits && has_rows(x, &d->a[k], over, query, key) && has_rows(x, &d->b[k], over, key, query);
     if (!fits) return false;
 
-    struct arena *const arena = m->arena;
-    const bool low = d->logs > 1, narrow = m->dtype != DTYPE_F64;
-    const char *const size = "int64_t ", *const numbers = arena_printf(arena, "const %s *", x->real),
-                      *const real = arena_printf(arena, "const %s ", x->real);
-    const struct expr *const first = expr_sub(m, expr_replace(m, d->last, expr_index(m, query), expr_lo(m, query)),
-                                              expr_lo(m, key));
-    const struct product_argument argument[] = {
-        {"lanes", size, emit_range(x, query)},
-        {"rows", size, emit_range(x, key)},
-        {"steps", size, emit_range(x, over)},
-        {"first", size, emit_integer(x, first)},
-        {"times", real, emit_number(x, d->times, narrow)},
-        {"scale", real, emit_number(x, d->scale, narrow)},
-        {"p", numbers, emit_corner(x, s, &d->x)},
-        {"p_query", size, emit_step(x, &d->x, query)},
-        {"p_key", size, emit_step(x, &d->x, key)},
-        {"y", numbers, emit_corner(x, s, &d->y)},
-        {"y_row", size, emit_step(x, &d->y, s->axes[1])},
-        {"a", numbers, emit_corner(x, s, &d->a[0])},
-        {"a_row", size, emit_step(x, &d->a[0], query)},
-        {"a_low", numbers, low ? emit_corner(x, s, &d->a[1]) : "NULL"},
-        {"a_low_row", size, low ? emit_step(x, &d->a[1], query) : "0"},
-        {"b", numbers, emit_corner(x, s, &d->b[0])},
-        {"b_row", size, emit_step(x, &d->b[0], key)},
-        {"b_low", numbers, low ? emit_corner(x, s, &d->b[1]) : "NULL"},
-        {"b_low_row", size, low ? emit_step(x, &d->b[1], key) : "0"},
-        {"to", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
-        {"to_row", size, emit_step(x, to, s->axes[0])},
-    };
+    struct call_list call = call_of(x, s, query, key, over), *const c = &call;
+    add(c, "p", x->input, emit_corner(x, s, &d->x));
+    add(c, "p_query", of_size, emit_step(x, &d->x, query));
+    add(c, "p_key", of_size, emit_step(x, &d->x, key));
+    add(c, "y", x->input, emit_corner(x, s, &d->y));
+    add(c, "y_row", of_size, emit_step(x, &d->y, s->axes[1]));
+    add_logs(c, "a", d->a, query);
+    add_logs(c, "b", d->b, key);
+    add(c, "to", x->output, emit_corner(x, s, to));
+    add(c, "to_row", of_size, emit_step(x, to, s->axes[0]));
     need_keys(x, &d->x, key);
     emit_line(x, "/* %s[%s][%s] += sum over %s of %s * %s * a decay */", emit_array(x, to), m->axis[s->axes[0]].name,
               m->axis[over].name, m->axis[s->axes[1]].name, emit_array(x, &d->x), emit_array(x, &d->y));
-    emit_product_call(x, keys ? "decayed_keys" : "decayed_queries", argument,
-                      (int)(sizeof argument / sizeof *argument));
+    emit_product_call(x, keys ? "decayed_keys" : "decayed_queries", c->argument, c->count);
     return true;
 }
 
@@ -125,52 +151,23 @@ bool emit_decayed(struct emitter *x, const struct stmt *s)
     }
     if (!fits) return false;
 
-    struct arena *const arena = m->arena;
-    const bool low = d->logs > 1, narrow = m->dtype != DTYPE_F64;
-    const char *const size = "int64_t ", *const numbers = arena_printf(arena, "const %s *", x->real),
-                      *const real = arena_printf(arena, "const %s ", x->real);
-    /* the key of the first query, counted from the first key of the tile */
-    const struct expr *const first = expr_sub(m, expr_replace(m, d->last, expr_index(m, query), expr_lo(m, query)),
-                                              expr_lo(m, key));
-    const struct product_argument argument[] = {
-        {"lanes", size, emit_range(x, query)},
-        {"rows", size, emit_range(x, key)},
-        {"steps", size, emit_range(x, over)},
-        {"first", size, emit_integer(x, first)},
-        {"times", real, emit_number(x, d->times, narrow)},
-        {"scale", real, emit_number(x, d->scale, narrow)},
-        {"x", numbers, emit_corner(x, s, &d->x)},
-        {"x_row", size, rows ? emit_step(x, &d->x, query) : NULL},
-        {"a", numbers, same ? "NULL" : emit_corner(x, s, &d->a[0])},
-        {"a_row", size,
-         !rows  ? NULL
-         : same ? "0"
-                : emit_step(x, &d->a[0], query)},
-        {"a_low", numbers, low && !same ? emit_corner(x, s, &d->a[1]) : "NULL"},
-        {"a_low_row", size,
-         !rows          ? NULL
-         : low && !same ? emit_step(x, &d->a[1], query)
-                        : "0"},
-        {"x_step", size, rows ? NULL : emit_step(x, &d->x, over)},
-        {"y", numbers, emit_corner(x, s, &d->y)},
-        {"y_row", size, rows ? emit_step(x, &d->y, key) : NULL},
-        {"b", numbers, emit_corner(x, s, &d->b[0])},
-        {"b_row", size, rows ? emit_step(x, &d->b[0], key) : NULL},
-        {"b_low", numbers, low ? emit_corner(x, s, &d->b[1]) : "NULL"},
-        {"b_low_row", size,
-         !rows ? NULL
-         : low ? emit_step(x, &d->b[1], key)
-               : "0"},
-        {"y_step", size, rows ? NULL : emit_step(x, &d->y, over)},
-        {"after", size, rows ? arena_printf(arena, "%lld", same ? (long long)after : 0) : NULL},
-        {"w", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
-        {rows ? "w_query" : "w_row", size, emit_step(x, to, rows ? query : key)},
-        {"w_key", size, rows ? emit_step(x, to, key) : NULL},
-    };
+    struct call_list call = call_of(x, s, query, key, over), *const c = &call;
+    add(c, "x", x->input, emit_corner(x, s, &d->x));
+    if (rows) add(c, "x_row", of_size, emit_step(x, &d->x, query));
+    add_logs(c, "a", same ? NULL : d->a, rows ? query : -1);
+    if (!rows) add(c, "x_step", of_size, emit_step(x, &d->x, over));
+    add(c, "y", x->input, emit_corner(x, s, &d->y));
+    if (rows) add(c, "y_row", of_size, emit_step(x, &d->y, key));
+    add_logs(c, "b", d->b, rows ? key : -1);
+    if (!rows) add(c, "y_step", of_size, emit_step(x, &d->y, over));
+    if (rows) add(c, "after", of_size, emit_format(x, "%lld", same ? (long long)after : 0));
+    add(c, "w", x->output, emit_corner(x, s, to));
+    add(c, rows ? "w_query" : "w_row", of_size, emit_step(x, to, rows ? query : key));
+    if (rows) add(c, "w_key", of_size, emit_step(x, to, key));
     if (rows) need_keys(x, to, key);
     emit_line(x, "/* %s[%s][%s] += sum over %s of %s * %s * a decay, for %s up to the query's last key */",
               emit_array(x, to), m->axis[s->axes[0]].name, m->axis[last].name, m->axis[over].name, emit_array(x, &d->y),
               emit_array(x, &d->x), m->axis[key].name);
-    emit_product_call(x, rows ? "decayed_rows" : "decayed", argument, (int)(sizeof argument / sizeof *argument));
+    emit_product_call(x, rows ? "decayed_rows" : "decayed", c->argument, c->count);
     return true;
 }

@@ -119,7 +119,9 @@ static bool keeps_compensation(const struct stmt *s)
 static struct section *one_block(const struct emission *p, const struct compilation *const *c, int count,
                                  const char *guard)
 {
-    struct section *const s = arena_alloc(c[0]->graph->module->arena, sizeof *s);
+    struct arena *const arena = c[0]->graph->module->arena;
+    const char *const real = emit_real(c[0]->spec->dtype);
+    struct section *const s = arena_alloc(arena, sizeof *s);
     struct text *const out = &s->body;
     const struct target *t = c[0]->target;
     int element = dtype_bytes(dtype_of_sums(c[0]->spec->dtype));
@@ -132,7 +134,9 @@ static struct section *one_block(const struct emission *p, const struct compilat
                              .l = c[0]->loops,
                              .m = c[0]->loops->module,
                              .suffix = emit_suffix(c[0]),
-                             .real = emit_real(c[0]->spec->dtype),
+                             .real = real,
+                             .input = arena_printf(arena, "const %s *", real),
+                             .output = arena_printf(arena, "%s *", real),
                              .lanes = t->vector_bytes / element,
                              .vectors = c[0]->registers.vectors,
                              .rows = c[0]->registers.rows,

@@ -40,7 +40,7 @@ const char *emit_number(const struct emitter *x, double value, bool narrow)
         snprintf(text, sizeof text, "%.*g", d, value);
         if (narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
     }
-    return arena_printf(x->m->arena, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
+    return emit_format(x, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", narrow ? "f" : "");
 }
 
 static void find_batch(void *user, const struct expression *e)
@@ -80,8 +80,7 @@ static const char *sequence_number(const struct emitter *x, const struct expr *e
                           !program_is_backward(&x->c->program) && emit_numbers_sequences(x->c->spec);
     if (!numbered) return NULL;
     const char *const name = x->m->axis[axis].name, *const more = e->op == EXPR_HI ? " + 1" : "";
-    return arena_printf(x->m->arena, inner ? "(%s + call->first_sequence%s)" : "%s + call->first_sequence%s", name,
-                        more);
+    return emit_format(x, inner ? "(%s + call->first_sequence%s)" : "%s + call->first_sequence%s", name, more);
 }
 
 static bool is_sum(const struct expr *e)
@@ -144,7 +143,7 @@ static const char *term(struct emitter *x, const struct expr *sub, const char *s
 {
     if (expr_is_real(sub, 0)) return NULL;
     if (expr_is_real(sub, 1)) return stride;
-    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, sub, true), stride);
+    return emit_format(x, "%s * %s", emit_integer_text(x, sub, true), stride);
 }
 
 static const char *offset_of_row(struct emitter *x, const struct array *a, const struct expr *row)
@@ -170,8 +169,8 @@ const char *emit_offset_of_lane(struct emitter *x, const struct array *a, const 
     for (int k = 0; k < axes; k++) {
         const char *one = term(x, sub[k], level[k].stride);
         if (expr_axes(sub[k]) >> lane & 1)
-            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
-                               emit_integer_text(x, level[k].size, true), level[k].stride);
+            one = emit_format(x, "min(%s[lane], %s - 1) * %s", of_lanes(user, sub[k]),
+                              emit_integer_text(x, level[k].size, true), level[k].stride);
         if (one) made = emit_plus(x, made, "%s", one);
     }
     return made ? made : "0";
@@ -186,7 +185,7 @@ static const char *last_size(struct emitter *x, const struct array *a)
 const char *emit_widened_element(const struct emitter *x, const struct array *a, const char *element)
 {
     const bool widens = a->kind == ARRAY_PARAM && dtype_is_narrow(a->dtype);
-    return widens ? arena_printf(x->m->arena, "widened_%s(%s)", dtype_name(a->dtype), element) : element;
+    return widens ? emit_format(x, "widened_%s(%s)", dtype_name(a->dtype), element) : element;
 }
 
 const char *emit_element_by_name(struct emitter *x, const struct expr *e, int lane,
@@ -199,22 +198,21 @@ const char *emit_element_by_name(struct emitter *x, const struct expr *e, int la
     const char *name = emit_local(x, a->name), *made = NULL;
     const int axes = emit_subscripts_of_row(x, a, e->arg[0], level, sub);
     for (int k = 0; k < a->rank; k++) r.sub[k] = k < axes ? sub[k] : e->arg[1];
-    if (emit_has_dropped(x, a) && !emit_is_of_key(x, &r)) name = arena_printf(x->m->arena, "last_%s", name);
+    if (emit_has_dropped(x, a) && !emit_is_of_key(x, &r)) name = emit_format(x, "last_%s", name);
     for (int k = 0; k < a->rank; k++) {
         if (x->task_axis[a->axes[k]]) continue;
         const char *one = term(x, r.sub[k], emit_stride_of_caller(x, a, k));
         if (lane >= 0 && expr_axes(r.sub[k]) >> lane & 1)
-            one = arena_printf(x->m->arena, "min(%s[lane], %s - 1) * %s", of_lanes(user, r.sub[k]),
-                               emit_size(x->m, a->axes[k]), emit_stride_of_caller(x, a, k));
+            one = emit_format(x, "min(%s[lane], %s - 1) * %s", of_lanes(user, r.sub[k]), emit_size(x->m, a->axes[k]),
+                              emit_stride_of_caller(x, a, k));
         if (one) made = emit_plus(x, made, "%s", one);
     }
-    return emit_widened_element(x, a, arena_printf(x->m->arena, "%s[%s]", name, made ? made : "0"));
+    return emit_widened_element(x, a, emit_format(x, "%s[%s]", name, made ? made : "0"));
 }
 
 static const char *ids_of_box(struct emitter *x, const struct array *a, const struct expr *first,
                               const struct expr *last, const char *from, const char *to)
 {
-    struct arena *const arena = x->m->arena;
     struct axis_of_caller level[2 * MAX_RANK];
     const struct expr *low[2 * MAX_RANK], *high[2 * MAX_RANK];
     const int axes = emit_subscripts_of_row(x, a, first, level, low);
@@ -222,18 +220,18 @@ static const char *ids_of_box(struct emitter *x, const struct array *a, const st
     const char *strides = "", *begin = "", *end = "";
     for (int k = 0; k < axes; k++) {
         const char *const comma = k ? ", " : "";
-        strides = arena_printf(arena, "%s%s%s", strides, comma, level[k].stride);
-        begin = arena_printf(arena, "%s%s%s", begin, comma, emit_integer(x, low[k]));
-        end = arena_printf(arena, "%s%s%s", end, comma, emit_integer(x, high[k]));
+        strides = emit_format(x, "%s%s%s", strides, comma, level[k].stride);
+        begin = emit_format(x, "%s%s%s", begin, comma, emit_integer(x, low[k]));
+        end = emit_format(x, "%s%s%s", end, comma, emit_integer(x, high[k]));
     }
     const char *const list = axes ? "(const int64_t[]){%s}" : "NULL%s";
     const char *const function = a->hides               ? "shown"
                                  : a->dtype == DTYPE_U8 ? "flags"
                                                         : "ids",
-                      *const type = a->hides ? arena_printf(arena, ", %s", emit_runtime_dtype(a->dtype)) : "";
-    return arena_printf(arena, "%s_of_box(%s%s, %d, %s, %s, %s, %s, %s, %s)", function, emit_ids_base(x, a), type, axes,
-                        arena_printf(arena, list, strides), arena_printf(arena, list, begin),
-                        arena_printf(arena, list, end), emit_last_stride(x, a), from, to);
+                      *const type = a->hides ? emit_format(x, ", %s", emit_runtime_dtype(a->dtype)) : "";
+    return emit_format(x, "%s_of_box(%s%s, %d, %s, %s, %s, %s, %s, %s)", function, emit_ids_base(x, a), type, axes,
+                       emit_format(x, list, strides), emit_format(x, list, begin), emit_format(x, list, end),
+                       emit_last_stride(x, a), from, to);
 }
 
 const char *emit_step_of_lanes(struct emitter *x, const struct array *a, const struct expr *row,
@@ -259,14 +257,14 @@ static const char *row_offset(struct emitter *x, const struct expr *e, const str
 {
     if (emit_strided(x, emit_ids_array(x, e))) return offset_of_row(x, emit_ids_array(x, e), row);
     if (expr_is_real(row, 0)) return NULL;
-    return arena_printf(x->m->arena, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
+    return emit_format(x, "%s * %s", emit_integer_text(x, row, true), emit_row_length(x, e));
 }
 
 /* Returns C for the address of a row that own_row has counted. */
 static const char *row_address(struct emitter *x, const struct expr *e, const struct expr *row)
 {
     const char *array = emit_ids_base(x, emit_ids_array(x, e)), *offset = row_offset(x, e, row);
-    return offset ? arena_printf(x->m->arena, "%s + %s", array, offset) : array;
+    return offset ? emit_format(x, "%s + %s", array, offset) : array;
 }
 
 const char *emit_ids_of_sequence(struct emitter *x, const struct expr *e)
@@ -279,8 +277,7 @@ const char *emit_rows(struct emitter *x, const struct expr *e)
     const struct array *const a = emit_ids_array(x, e);
     const char *rows = "1";
     for (int k = 0; k + 1 < a->rank; k++)
-        rows = k ? arena_printf(x->m->arena, "%s * %s", rows, emit_size(x->m, a->axes[k]))
-                 : emit_size(x->m, a->axes[k]);
+        rows = k ? emit_format(x, "%s * %s", rows, emit_size(x->m, a->axes[k])) : emit_size(x->m, a->axes[k]);
     return rows;
 }
 
@@ -293,12 +290,12 @@ bool emit_reads_flags(const struct emitter *x, const struct expr *e)
 const char *emit_ids_base(const struct emitter *x, const struct array *a)
 {
     const char *const name = emit_local(x, a->name);
-    return a->hides ? arena_printf(x->m->arena, "%s_whole", name) : name;
+    return a->hides ? emit_format(x, "%s_whole", name) : name;
 }
 
 static const char *id_of(const struct emitter *x, const struct array *a, const char *element)
 {
-    return a->hides ? arena_printf(x->m->arena, "shown_%s(%s)", dtype_name(a->dtype), element) : element;
+    return a->hides ? emit_format(x, "shown_%s(%s)", dtype_name(a->dtype), element) : element;
 }
 
 const char *emit_element_along(struct emitter *x, const struct expr *e, const char *array, const char *at)
@@ -306,34 +303,31 @@ const char *emit_element_along(struct emitter *x, const struct expr *e, const ch
     const struct array *const a = emit_ids_array(x, e);
     const char *const length = emit_strided(x, a) ? last_size(x, a) : emit_row_length(x, e),
                       *const stride = emit_strided(x, a) ? emit_last_stride(x, a) : "1";
-    if (a->hides)
-        return id_of(x, a, arena_printf(x->m->arena, "(%s)[max(min(%s, %s - 1), 0) * %s]", array, at, length, stride));
+    if (a->hides) return id_of(x, a, emit_format(x, "(%s)[max(min(%s, %s - 1), 0) * %s]", array, at, length, stride));
     const bool strided = emit_strided(x, a);
-    return arena_printf(x->m->arena, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
-                        a->dtype == DTYPE_U8 ? "flag" : "id", array, at, length, stride);
+    return emit_format(x, strided ? "%s_along(%s, %s, %s, %s)" : "%s_at(%s, %s, %s)",
+                       a->dtype == DTYPE_U8 ? "flag" : "id", array, at, length, stride);
 }
 
 /* Returns C for an element of an integer parameter. A plain index is always inside the array. For other subscripts,
    the C calls id_at. */
 static const char *id_text(struct emitter *x, const struct expr *e)
 {
-    struct arena *arena = x->m->arena;
     const struct array *const a = emit_ids_array(x, e);
     const char *array = emit_ids_of_sequence(x, e), *at = emit_integer_text(x, e->arg[1], false);
     const bool strided = emit_strided(x, a), start = expr_is_real(e->arg[1], 0);
     const char *const stride = strided ? emit_last_stride(x, a) : "1";
     if (e->arg[1]->op == EXPR_INT)
-        return id_of(x, a, arena_printf(arena, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride));
+        return id_of(x, a, emit_format(x, strided && !start ? "(%s)[%s * %s]" : "(%s)[%s]", array, at, stride));
     const bool index = e->arg[1]->op == EXPR_INDEX || e->arg[1]->op == EXPR_LO;
     if (index && x->task_axis[e->arg[1]->integer] && x->m->axis[e->arg[1]->integer].source == SIZE_BATCH &&
         emit_starts_at_first(x, a))
         at = x->m->axis[e->arg[1]->integer].name; /* extend moves the pointer to the first sequence of its group */
     if (index && x->m->axis[e->arg[1]->integer].source == x->m->axis[a->axes[a->rank - 1]].source) {
         const char *name = emit_ids_base(x, emit_ids_array(x, e)), *offset = row_offset(x, e, emit_row(x, e));
-        if (strided) at = arena_printf(arena, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
+        if (strided) at = emit_format(x, "%s * %s", emit_integer_text(x, e->arg[1], true), stride);
         return id_of(x, a,
-                     offset ? arena_printf(arena, "%s[%s + %s]", name, offset, at)
-                            : arena_printf(arena, "%s[%s]", name, at));
+                     offset ? emit_format(x, "%s[%s + %s]", name, offset, at) : emit_format(x, "%s[%s]", name, at));
     }
     return emit_element_along(x, e, array, at);
 }
@@ -341,7 +335,7 @@ static const char *id_text(struct emitter *x, const struct expr *e)
 /* Returns `text` as an operand. Array elements have 32 bits, so they are converted to 64 bits. */
 static const char *wide(struct emitter *x, const struct expr *e, const char *text)
 {
-    return e->op == EXPR_ID ? arena_printf(x->m->arena, "(int64_t)%s", text) : text;
+    return e->op == EXPR_ID ? emit_format(x, "(int64_t)%s", text) : text;
 }
 
 /* Returns whether a and b, whose C is c_a and c_b, are equal terms. Terms without operands are compared as C, because
@@ -394,7 +388,7 @@ static const char *cancelled(struct emitter *x, const struct expr *e, bool inner
     else if (constant)
         text_add(&made, " %c %lld", constant < 0 ? '-' : '+', (long long)llabs(constant));
     const bool wrapped = inner && strpbrk(made.data, " -");
-    return arena_printf(x->m->arena, wrapped ? "(%s)" : "%s", text_take(&made, x->m->arena));
+    return emit_format(x, wrapped ? "(%s)" : "%s", text_take(&made, x->m->arena));
 }
 
 /* Returns C for a MIN_ID or MAX_ID. */
@@ -402,8 +396,8 @@ static const char *id_end(struct emitter *x, const struct expr *e)
 {
     const char *end = e->op == EXPR_MIN_ID ? "min" : "max";
     int k = emit_known_ids(x, e);
-    if (k < x->ids) return arena_printf(x->m->arena, "ids_%d.%s", k, end);
-    return arena_printf(x->m->arena, "%s.%s", emit_ids_in_range(x, e), end);
+    if (k < x->ids) return emit_format(x, "ids_%d.%s", k, end);
+    return emit_format(x, "%s.%s", emit_ids_in_range(x, e), end);
 }
 
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner);
@@ -420,7 +414,7 @@ static bool has_operand(struct emitter *x, const struct expr *nest, enum expr_op
 static const char *extreme(struct emitter *x, const struct expr *e, const char *a, const char *b)
 {
     if (has_operand(x, e->arg[0], e->op, b)) return a;
-    return arena_printf(x->m->arena, "%s(%s, %s)", e->op == EXPR_MIN ? "min" : "max", a, b);
+    return emit_format(x, "%s(%s, %s)", e->op == EXPR_MIN ? "min" : "max", a, b);
 }
 
 /* Returns e for a range of one index i: LO becomes i and HI becomes i + 1, so that more terms cancel. Ids and drawn
@@ -454,7 +448,7 @@ const char *emit_list(const struct emitter *x, const struct expr *e)
     struct text text = {0};
     for (size_t k = 1; k < strlen(e->name); k++)
         text_add(&text, "\\%o", (unsigned)listed_number(e->name, (int64_t)k - 1));
-    const char *const made = arena_printf(x->m->arena, "\"%s\"", text.data);
+    const char *const made = emit_format(x, "\"%s\"", text.data);
     text_free(&text);
     return made;
 }
@@ -462,45 +456,41 @@ const char *emit_list(const struct emitter *x, const struct expr *e)
 /* Returns C for an expression that `settled` has returned. A range without variables is a whole SIZE_ROWS axis. */
 static const char *print_integer(struct emitter *x, const struct expr *e, bool inner)
 {
-    struct arena *arena = x->m->arena;
     const bool index = e->op == EXPR_INDEX || e->op == EXPR_LO || e->op == EXPR_HI;
     for (int k = 0; k < x->parts; k++)
         if (x->part[k] == e) return x->part_c[k];
     const char *name = index ? x->m->axis[e->integer].name : "", *number = index ? sequence_number(x, e, inner) : NULL;
     if (number) return number;
     switch ((int)e->op) {
-    case EXPR_INT: return arena_printf(arena, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
+    case EXPR_INT: return emit_format(x, e->integer < 0 && inner ? "(%lld)" : "%lld", (long long)e->integer);
     case EXPR_SIZE: return emit_size(x->m, (int)e->integer);
     case EXPR_START:
-        if (emit_place(x->m, e)) return arena_printf(arena, "call->%s", emit_place(x->m, e));
+        if (emit_place(x->m, e)) return emit_format(x, "call->%s", emit_place(x->m, e));
         x->start = e;
         return "query_start";
-    case EXPR_LO: return ranged(x, (int)e->integer) ? arena_printf(arena, "%s0", name) : "0";
-    case EXPR_HI:
-        return ranged(x, (int)e->integer) ? arena_printf(arena, "%s1", name) : emit_size(x->m, (int)e->integer);
+    case EXPR_LO: return ranged(x, (int)e->integer) ? emit_format(x, "%s0", name) : "0";
+    case EXPR_HI: return ranged(x, (int)e->integer) ? emit_format(x, "%s1", name) : emit_size(x->m, (int)e->integer);
     case EXPR_INDEX:
         if (x->gathers && x->gathers->axis == (int)e->integer)
-            return arena_printf(arena, "%s_list[%s0 + %s]", name, name, name);
+            return emit_format(x, "%s_list[%s0 + %s]", name, name, name);
         if (emit_apart(x, (int)e->integer))
-            return arena_printf(arena, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,
-                                (long long)x->stride[e->integer], name);
-        return emit_tiled(x, (int)e->integer) ? arena_printf(arena, inner ? "(%s0 + %s)" : "%s0 + %s", name, name)
-                                              : name;
+            return emit_format(x, inner ? "(%s0 + %lld * %s)" : "%s0 + %lld * %s", name,
+                               (long long)x->stride[e->integer], name);
+        return emit_tiled(x, (int)e->integer) ? emit_format(x, inner ? "(%s0 + %s)" : "%s0 + %s", name, name) : name;
     default: break;
     }
     if (e->op == EXPR_MIN_ID || e->op == EXPR_MAX_ID) return id_end(x, e);
     if (e->op == EXPR_ID) return id_text(x, e);
-    if (e->op == EXPR_LISTED)
-        return arena_printf(arena, "%s[%s]", emit_list(x, e), emit_integer_text(x, e->arg[0], false));
-    if (e->op == EXPR_ELEMENT) return arena_printf(arena, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
+    if (e->op == EXPR_LISTED) return emit_format(x, "%s[%s]", emit_list(x, e), emit_integer_text(x, e->arg[0], false));
+    if (e->op == EXPR_ELEMENT) return emit_format(x, "(double)%s", emit_element_by_name(x, e, -1, NULL, NULL));
     if (e->op == EXPR_DRAWN)
-        return arena_printf(arena, "%s(&%s, %s, %s)", e->draw->sorted ? "in_list" : "attn_drawn", emit_drawn_name(x, e),
-                            emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
+        return emit_format(x, "%s(&%s, %s, %s)", e->draw->sorted ? "in_list" : "attn_drawn", emit_drawn_name(x, e),
+                           emit_integer_text(x, e->arg[0], false), emit_integer_text(x, e->arg[1], false));
     if (e->op == EXPR_ANY_ID || e->op == EXPR_ANY_SORTED)
-        return arena_printf(arena, "any_%s(%s, %s, %s, %s, %s, %s)", e->op == EXPR_ANY_ID ? "id" : "sorted",
-                            emit_ids_base(x, emit_ids_array(x, e)), emit_row_length(x, e),
-                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
-                            emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
+        return emit_format(x, "any_%s(%s, %s, %s, %s, %s, %s)", e->op == EXPR_ANY_ID ? "id" : "sorted",
+                           emit_ids_base(x, emit_ids_array(x, e)), emit_row_length(x, e),
+                           emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]),
+                           emit_integer(x, e->arg[1]), emit_integer(x, e->arg[2]));
     if (e->op == EXPR_REAL) return emit_number(x, e->real, false);
     const bool real = e->type == TYPE_REAL;
     const char *part[3] = {"", "", ""}, *a, *b, *made = real ? NULL : cancelled(x, e, inner);
@@ -511,34 +501,32 @@ static const char *print_integer(struct emitter *x, const struct expr *e, bool i
     }
     a = part[0], b = part[1];
     if (e->op == EXPR_ADD && e->arg[1]->op == EXPR_INT && e->arg[1]->integer < 0 && e->arg[1]->integer != INT64_MIN)
-        made = arena_printf(arena, "%s - %lld", a, (long long)-e->arg[1]->integer);
+        made = emit_format(x, "%s - %lld", a, (long long)-e->arg[1]->integer);
     else if (expr_is_of_bits(e->op) && *expr_c_function(e->op))
-        return arena_printf(arena, "%s(%s, %s)", expr_c_function(e->op), a, b);
+        return emit_format(x, "%s(%s, %s)", expr_c_function(e->op), a, b);
     else if (expr_infix(e->op))
-        made = arena_printf(arena, "%s %s %s", a, expr_infix(e->op), b);
+        made = emit_format(x, "%s %s %s", a, expr_infix(e->op), b);
     else
         switch ((int)e->op) {
-        case EXPR_TRUNC: return arena_printf(arena, "truncated(%s)", a);
-        case EXPR_NEG: made = arena_printf(arena, "-%s", a); break;
-        case EXPR_NOT: made = arena_printf(arena, "!%s", a); break;
-        case EXPR_SELECT: made = arena_printf(arena, "%s ? %s : %s", a, b, part[2]); break;
+        case EXPR_TRUNC: return emit_format(x, "truncated(%s)", a);
+        case EXPR_NEG: made = emit_format(x, "-%s", a); break;
+        case EXPR_NOT: made = emit_format(x, "!%s", a); break;
+        case EXPR_SELECT: made = emit_format(x, "%s ? %s : %s", a, b, part[2]); break;
         case EXPR_MIN:
         case EXPR_MAX:
             if (!real) return extreme(x, e, a, b);
             if (truncates(x->c->spec))
-                return arena_printf(arena, "%s(%s, %s)", e->op == EXPR_MIN ? "min_real" : "max_real", a, b);
-            made = arena_printf(arena, "%s %s %s || %s != %s ? %s : %s", a, e->op == EXPR_MIN ? "<" : ">", b, a, a, a,
-                                b);
+                return emit_format(x, "%s(%s, %s)", e->op == EXPR_MIN ? "min_real" : "max_real", a, b);
+            made = emit_format(x, "%s %s %s || %s != %s ? %s : %s", a, e->op == EXPR_MIN ? "<" : ">", b, a, a, a, b);
             break;
         case EXPR_ABS:
-            if (real) return arena_printf(arena, "fabs(%s)", a);
-            return arena_printf(arena, "(int64_t)llabs(%s)", a);
-        case EXPR_FLOORMOD: return arena_printf(arena, "floor_mod(%s, %s)", a, b);
-        case EXPR_RANDOM:
-            return arena_printf(arena, "random_word_%s(call->p.seed, %s, %s, %s)", x->suffix, a, b, part[2]);
-        default: return arena_printf(arena, *b ? "%s(%s, %s)" : "%s(%s)", expr_c_function(e->op), a, b);
+            if (real) return emit_format(x, "fabs(%s)", a);
+            return emit_format(x, "(int64_t)llabs(%s)", a);
+        case EXPR_FLOORMOD: return emit_format(x, "floor_mod(%s, %s)", a, b);
+        case EXPR_RANDOM: return emit_format(x, "random_word_%s(call->p.seed, %s, %s, %s)", x->suffix, a, b, part[2]);
+        default: return emit_format(x, *b ? "%s(%s, %s)" : "%s(%s)", expr_c_function(e->op), a, b);
         }
-    return inner ? arena_printf(arena, "(%s)", made) : made;
+    return inner ? emit_format(x, "(%s)", made) : made;
 }
 
 const char *emit_integer_text(struct emitter *x, const struct expr *e, bool inner)
@@ -555,8 +543,8 @@ bool emit_has_query_start(const struct emitter *x)
 const char *emit_query_start(struct emitter *x)
 {
     const struct expr *const b = x->start->arg[0];
-    return arena_printf(x->m->arena, "const int64_t query_start = call->p.query_start ? call->p.query_start[%s] : %s;",
-                        b->op == EXPR_INT ? "0" : x->m->axis[b->integer].name, emit_integer(x, x->start->arg[1]));
+    return emit_format(x, "const int64_t query_start = call->p.query_start ? call->p.query_start[%s] : %s;",
+                       b->op == EXPR_INT ? "0" : x->m->axis[b->integer].name, emit_integer(x, x->start->arg[1]));
 }
 
 const char *emit_integer(struct emitter *x, const struct expr *e)
@@ -588,7 +576,6 @@ int emit_table_of(const struct emitter *x, const struct expr *e)
 
 const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
 {
-    struct arena *const arena = x->m->arena;
     const struct expr *const first = settled(x, own_row(x, e, e->arg[0]->arg[0]));
     const struct expr *const end = settled(x, own_row(x, e, e->arg[0]->arg[1]));
     const char *const kind = emit_reads_flags(x, e) ? "flags" : "ids", *const from = emit_integer(x, e->arg[1]),
@@ -598,19 +585,19 @@ const char *emit_ids_in_range(struct emitter *x, const struct expr *e)
     const bool one = known_difference(x->m, end, first, &rows) && rows == 1;
     if (emit_strided(x, emit_ids_array(x, e)) && (one || table < 0))
         return ids_of_box(x, emit_ids_array(x, e), first, expr_sub(x->m, end, expr_int(x->m, 1)), from, to);
-    if (one) return arena_printf(arena, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
+    if (one) return emit_format(x, "%s_of(%s, %s, %s)", kind, row_address(x, e, first), from, to);
     if (table >= 0)
-        return arena_printf(arena, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
-                            emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);
-    return arena_printf(arena, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_ids_base(x, emit_ids_array(x, e)),
-                        emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
+        return emit_format(x, "flags_of_tiles(&call->mask_tiles[%d], %s, %s, %s, %s)", table,
+                           emit_integer(x, e->arg[0]->arg[0]), emit_integer(x, e->arg[0]->arg[1]), from, to);
+    return emit_format(x, "%s_of_rows(%s, %s, %s, %s, %s, %s)", kind, emit_ids_base(x, emit_ids_array(x, e)),
+                       emit_row_length(x, e), emit_integer(x, first), emit_integer(x, end), from, to);
 }
 
 const char *emit_drawn_name(const struct emitter *x, const struct expr *drawn)
 {
     int k = 0;
     while (k < x->drawns && !draw_same_lists(x->drawn[k], drawn)) k++;
-    return arena_printf(x->m->arena, "drawn_%d", k);
+    return emit_format(x, "drawn_%d", k);
 }
 
 const char *emit_plus(const struct emitter *x, const char *sum, const char *format, ...)
@@ -619,5 +606,5 @@ const char *emit_plus(const struct emitter *x, const char *sum, const char *form
     va_start(arguments, format);
     const char *const more = arena_vprintf(x->m->arena, format, arguments);
     va_end(arguments);
-    return sum ? arena_printf(x->m->arena, "%s + %s", sum, more) : more;
+    return sum ? emit_format(x, "%s + %s", sum, more) : more;
 }

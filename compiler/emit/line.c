@@ -100,6 +100,15 @@ void emit_fold(struct text *file)
     *file = folded;
 }
 
+const char *emit_format(const struct emitter *x, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const char *const text = arena_vprintf(x->m->arena, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
 void emit_line(struct emitter *x, const char *format, ...)
 {
     va_list arguments;

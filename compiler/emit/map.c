@@ -177,12 +177,6 @@ static int kept_outside(const struct stmt *s, const struct assign *a)
     return kept;
 }
 
-/* Returns whether an array is in memory. A tile that only one statement uses stays in registers. */
-static bool in_memory(const struct emitter *x, int array)
-{
-    return x->l->array[array].kind != ARRAY_TILE || x->l->array[array].offset >= 0;
-}
-
 /* Returns whether all tiles along the lanes have rows of a multiple of `vectors` vectors. */
 static bool whole_in_rows(const struct nest *n, int vectors)
 {
@@ -371,7 +365,8 @@ static void store_each(struct map *map, int k, const char *name, const char *add
             if (ref_equal(&n->s->operand[o], &a->to)) renew(n, o, made);
         value = made;
     }
-    if (a->fold != FOLD_SET || in_memory(x, a->to.of))
+    const struct array *const array = &x->l->array[a->to.of]; /* a tile that no other statement uses is in registers */
+    if (a->fold != FOLD_SET || array->kind != ARRAY_TILE || array->offset >= 0)
         scalar_line(n, map->innermost, "store_%s(%s, %s);", x->suffix, address, value);
 }
 

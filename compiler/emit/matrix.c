@@ -6,7 +6,7 @@ enum { UNIT_FINITE = 6 }; /* the place of `finite` in the arguments of unit_dot 
 
 static const char *number(const struct emitter *x, int64_t n)
 {
-    return arena_printf(x->m->arena, "%lld", (long long)n);
+    return emit_format(x, "%lld", (long long)n);
 }
 
 /* Returns C for the number of tile registers that the summed axis `axis` needs. */
@@ -15,7 +15,7 @@ static const char *steps_of(struct emitter *x, int axis)
     const struct axis *a = &x->m->axis[axis];
     const int depth = x->c->target->matrix.depth;
     if (a->source == SIZE_CONSTANT && !x->cut[axis]) return number(x, (a->extent + depth - 1) / depth);
-    return arena_printf(x->m->arena, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
+    return emit_format(x, "(%s + %d) / %d", emit_range(x, axis), depth - 1, depth);
 }
 
 /* Returns the number of elements in a row of pairs, which has 2 per lane. */
@@ -30,7 +30,6 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *sums = &x->l->array[to->of], *weights = &x->l->array[lane->of];
-    struct arena *arena = x->m->arena;
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
     const char *values = emit_corner(x, s, row), *values_row = emit_step(x, row, s->axes[0]),
                *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis), *j = x->m->axis[s->axis].name;
@@ -39,7 +38,7 @@ static void over_region(struct emitter *x, const struct stmt *s, struct product_
     emit_line(x,
               "if (__builtin_expect(%s!finite_paired_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only "
               "queries that see them */",
-              partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
+              partial ? emit_format(x, "(%s) && ", partial) : "", x->suffix, values, values_row, rows, keys);
     x->indent += 4;
     argument[UNIT_FINITE].value = "1";
     emit_product_call(x, "unit_dot", argument, arguments);
@@ -86,7 +85,7 @@ static void emit_terms(struct emitter *x, const struct stmt *s)
         {"b_row", size, number(x, row_of_pairs(lanes))},
         {"b_terms", "int ", number(x, array_terms(lanes))},
         {"b_term", size, term_of(x, lanes)},
-        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
         {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
     };
@@ -102,7 +101,6 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
 
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *sums = &x->l->array[to->of], *rows = &x->l->array[row->of];
-    struct arena *arena = x->m->arena;
     const char *size = "int64_t ", *c_row = emit_step(x, to, s->axes[0]), *c = emit_corner(x, s, to);
     const int64_t lanes = sums->extent[sums->rank - 1];
     const bool padded = rows->matrix;
@@ -121,7 +119,7 @@ void emit_matrix_dot(struct emitter *x, const struct stmt *s)
         {"finite", size, "0"},
         {"b", "const uint16_t *", emit_corner(x, s, lane)},
         {"b_row", size, number(x, row_of_pairs(&x->l->array[lane->of]))},
-        {"c", arena_printf(arena, "%s *", x->real), c},
+        {"c", x->output, c},
         {"c_row", size, c_row},
         {"add", size, s->assign[0].fold == FOLD_SUM ? "1" : "0"},
     };
@@ -138,7 +136,6 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of], *values = &x->l->array[lane->of];
-    struct arena *arena = x->m->arena;
     const char *size = "int64_t ", *a_row = emit_step(x, row, s->axes[0]), *c_row = emit_step(x, to, s->axes[0]),
                *b_row = number(x, row_of_pairs(values)), *i = x->m->axis[s->axes[0]].name,
                *columns = emit_size(x->m, s->axes[1]), *steps = emit_range(x, s->axis);
@@ -150,7 +147,7 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
         {"a_row", size, a_row},
         {"b", "const uint16_t *", emit_corner(x, s, lane)},
         {"b_row", size, b_row},
-        {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, c_row},
     };
     const int arguments = (int)(sizeof argument / sizeof *argument);
@@ -159,7 +156,7 @@ void emit_matrix_across(struct emitter *x, const struct stmt *s)
         emit_line(x,
                   "if (__builtin_expect(%s!finite_paired_%s(%s, %s, (%s + 1) / 2, 2 * %s), 0)) { /* infinity and NaN "
                   "affect only queries that see them */",
-                  partial ? arena_printf(arena, "(%s) && ", partial) : "", x->suffix, argument[5].value, b_row, steps,
+                  partial ? emit_format(x, "(%s) && ", partial) : "", x->suffix, argument[5].value, b_row, steps,
                   columns);
         x->indent += 4;
         emit_product_call(x, "unit_across_finite", argument, arguments);
@@ -206,5 +203,5 @@ void emit_matrix_copy(struct emitter *x, const struct stmt *s)
     emit_line(x, "/* %s = %s, for matrix units */", emit_array(x, to), emit_array(x, from));
     emit_line(x, "unit_%s_%s(%s, %s, %s, %s, %s, %s%s);", function, x->suffix, emit_corner(x, s, from), step,
               emit_range(x, row), emit_range(x, column), emit_corner(x, s, to), to_row,
-              terms ? arena_printf(x->m->arena, ", %d, %s", array_terms(tile), term_of(x, tile)) : "");
+              terms ? emit_format(x, ", %d, %s", array_terms(tile), term_of(x, tile)) : "");
 }

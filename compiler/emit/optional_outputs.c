@@ -130,8 +130,8 @@ const char *emit_condition(struct emitter *x, const struct stmt *s)
         const bool state = emit_outer_state(x, o);
         if (!goes || (state && served->gives)) continue;
         if (!state && !emit_is_wanted(x, &x->l->array[o])) return NULL;
-        condition = arena_printf(x->m->arena, "%s%s%s", condition, *condition ? " || " : "",
-                                 state ? "call->gives" : emit_local(x, x->l->array[o].name));
+        condition = emit_format(x, "%s%s%s", condition, *condition ? " || " : "",
+                                state ? "call->gives" : emit_local(x, x->l->array[o].name));
         served->gives |= state;
     }
     const bool leaves = x->l->array[s->assign[0].to.of].kind == ARRAY_OUTPUT;

@@ -18,11 +18,11 @@ void emit_outer_copies(const struct emitter *x, bool takes, const char *piece, s
     for (int a = 0; a < l->arrays; a++) {
         if (!emit_outer_state(x, a)) continue;
         const long long own = (long long)l->array[a].offset, bytes = (long long)emit_outer_array_bytes(&l->array[a]);
-        copies = arena_printf(x->m->arena,
-                              takes ? "%s%s            memcpy(share->shared + %lld, outer + %lld, %lld);"
-                                    : "%s%s            memcpy(outer + %lld, share->shared + %lld, %lld);",
-                              copies, *copies ? "\n" : "", takes ? own : place_of(x, a), takes ? place_of(x, a) : own,
-                              bytes);
+        copies = emit_format(x,
+                             takes ? "%s%s            memcpy(share->shared + %lld, outer + %lld, %lld);"
+                                   : "%s%s            memcpy(outer + %lld, share->shared + %lld, %lld);",
+                             copies, *copies ? "\n" : "", takes ? own : place_of(x, a), takes ? place_of(x, a) : own,
+                             bytes);
     }
     task_piece(
         piece,

@@ -94,8 +94,8 @@ static const char *paged_address(const struct emitter *x, const char *function, 
 {
     const struct array *const a = &x->l->array[array];
     const char *const name = emit_local(x, a->name), *const type = emit_stored(a->dtype);
-    return arena_printf(x->m->arena, "(const %s *)%s(call, %s, %s, %s_row * (int64_t)sizeof(%s), %s, %s%s)", type,
-                        function, sequence_of_task(x), name, name, type, at, emit_size(x->m, x->in_pages->axis), more);
+    return emit_format(x, "(const %s *)%s(call, %s, %s, %s_row * (int64_t)sizeof(%s), %s, %s%s)", type, function,
+                       sequence_of_task(x), name, name, type, at, emit_size(x->m, x->in_pages->axis), more);
 }
 
 const char *emit_paged_row(const struct emitter *x, int array, const char *at)
@@ -105,9 +105,8 @@ const char *emit_paged_row(const struct emitter *x, int array, const char *at)
 
 const char *emit_paged_after(const struct emitter *x, int array, const char *at)
 {
-    return paged_address(
-        x, "paged_after", array, at,
-        arena_printf(x->m->arena, ", %d", emit_early_for_several(x->c->target, x->l->array[array].dtype)));
+    return paged_address(x, "paged_after", array, at,
+                         emit_format(x, ", %d", emit_early_for_several(x->c->target, x->l->array[array].dtype)));
 }
 
 bool emit_is_gathered(struct emitter *x, const struct stmt *s)
@@ -166,6 +165,6 @@ void emit_find_pages(struct emitter *x, const struct stmt *s)
                   name, name, emit_paged_rows(x, k, parts ? emit_rows_at_once(x->c->target, array->dtype) : 0));
         if (parts)
             emit_line(x, "const %s *const after_%s = call->pages ? %s : NULL;", emit_stored(array->dtype), name,
-                      emit_paged_after(x, k, arena_printf(x->m->arena, "%s1", x->m->axis[s->axis].name)));
+                      emit_paged_after(x, k, emit_format(x, "%s1", x->m->axis[s->axis].name)));
     }
 }

@@ -43,14 +43,13 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
     emit_statements(x, iterations.body);
     text_add(out, "/* %s */\n", says);
     if (x->c->program.few || x->c->program.by_heads || !program_is_forward(&x->c->program))
-        name = arena_printf(x->m->arena, "%s_%s", emit_form(x->c), name);
+        name = emit_format(x, "%s_%s", emit_form(x->c), name);
     const char *function_name = emit_function(x->c, name);
-    task_function(
-        x, heads, &iterations,
-        arena_printf(x->m->arena,
-                     "%s(const struct call *call, int64_t task, const struct share *share, int64_t iteration)",
-                     function_name),
-        out);
+    task_function(x, heads, &iterations,
+                  emit_format(x,
+                              "%s(const struct call *call, int64_t task, const struct share *share, int64_t iteration)",
+                              function_name),
+                  out);
     text_add(out, "\n");
     text_free(body);
     memset(x->cut, 0, sizeof x->cut);
@@ -62,7 +61,7 @@ static struct phase phase(struct emitter *x, const struct chain *heads, const st
 /* Returns `word` for the first phase, and word_2, word_3, … for later phases. */
 static const char *numbered(const struct emitter *x, const char *word, int before)
 {
-    return before ? arena_printf(x->m->arena, "%s_%d", word, before + 1) : word;
+    return before ? emit_format(x, "%s_%d", word, before + 1) : word;
 }
 
 /* Prints the run of a phase whose iterations all threads share. If the next phase is divided differently, the
@@ -83,7 +82,7 @@ static void share_phase(const struct phase *p, bool synchronise, struct text *le
    previous segment has folded the group. */
 static void segment_phase(struct emitter *x, const struct phase *p, int first_group, int groups, struct text *lead)
 {
-    const char *const group = first_group ? arena_printf(x->m->arena, "%d + group", first_group) : "group";
+    const char *const group = first_group ? emit_format(x, "%d + group", first_group) : "group";
     task_piece(p->of_chunks ? "OWN_CHUNKS" : "FOLD",
                (const struct piece_word[]){{"PHASE", .text = p->function},
                                            {"ITERATIONS", .text = p->iterations},
@@ -107,12 +106,11 @@ static void stored_phase(struct emitter *x, const struct phase *p, struct text *
 /* Prints the code for a call that completes no chunk. Its queries read the caller's state in place. */
 static void read_kept(struct emitter *x, const char *lanes, struct text *lead)
 {
-    struct arena *const arena = x->m->arena;
     const struct compilation *const few = x->c->state.few_tokens;
     const struct piece_word words[] = {
-        {"PHASE", .text = emit_function(x->c, arena_printf(arena, "%s_%s", emit_form(x->c), lanes))},
+        {"PHASE", .text = emit_function(x->c, emit_format(x, "%s_%s", emit_form(x->c), lanes))},
         {"FEW", .number = few != NULL},
-        {"FEW_PHASE", .text = few ? emit_function(few, arena_printf(arena, "%s_%s", emit_form(few), lanes)) : ""},
+        {"FEW_PHASE", .text = few ? emit_function(few, emit_format(x, "%s_%s", emit_form(few), lanes)) : ""},
         {"MAX_FEW", .number = FEW_TOKENS},
         {"CHUNK", .number = x->c->state.chunk},
         {"KEPT", .text = task_kept(x, "kept")},
@@ -157,7 +155,7 @@ static void print_windows(const struct emitter *x, const struct stmt *window, co
         {"CHUNK", .number = chunks->extent},
         {"BODY", .text = task_indented(x->m->arena, body, 4)},
         {"FIRST", .text = first},
-        {"CHUNK_BEGIN", .text = arena_printf(x->m->arena, "%s0", chunks->name)},
+        {"CHUNK_BEGIN", .text = emit_format(x, "%s0", chunks->name)},
         {"SLOT", .number = x->l->slot},
         {"READ_FIRST", .number = x->c->state.read_first},
         {"READ_BACK", .number = x->c->state.read_back},
@@ -172,7 +170,7 @@ static void print_one_thread(struct emitter *x, const struct chain *heads, const
                              struct text *out)
 {
     struct text *const folds = task_text(x);
-    const struct phase keys = phase(x, heads, x->c->one_thread.keys, arena_printf(x->m->arena, "%s_alone", summed),
+    const struct phase keys = phase(x, heads, x->c->one_thread.keys, emit_format(x, "%s_alone", summed),
                                     "For a thread that works on the head alone: adds a chunk to the carried state.",
                                     out);
     int fold = 0;
@@ -221,15 +219,13 @@ static struct phase common_phase(struct emitter *x, const struct chain *heads, c
 static void window_of(struct emitter *x, const struct chain *heads, const struct stmt *s, bool after, struct text *lead,
                       struct chunks *chunks, struct text *out)
 {
-    struct arena *const arena = x->m->arena;
     const char *const lanes = after ? "keys" : "queries", *const summed = after ? "queries" : "keys";
-    const char *const own = x->l->kept
-                                ? arena_printf(arena, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
-                                : emit_integer_text(x, s->from, false),
+    const char *const own = x->l->kept ? emit_format(x, "call->summed / %lld", (long long)x->m->axis[s->axis].extent)
+                                       : emit_integer_text(x, s->from, false),
                       *const first = !x->c->state.common ? own
                                      : !x->l->kept && s->from == expr_int(x->m, 0)
                                          ? "call->common_chunks"
-                                         : arena_printf(arena, "call->common_begun ? call->common_chunks : %s", own);
+                                         : emit_format(x, "call->common_begun ? call->common_chunks : %s", own);
     const bool skips = x->c->state.read_first > 0, stores = x->l->kept && x->stores_chunks;
     struct text *const body = task_text(x), *const segments = task_text(x), *const results = task_text(x);
     struct phase p = {NULL, NULL, false};
@@ -245,11 +241,10 @@ static void window_of(struct emitter *x, const struct chain *heads, const struct
             first_of_all ? summed
             : of_chunks  ? lanes
                          : numbered(x, "fold", fold),
-            first_of_all ? arena_printf(arena, "Sums the %s of a chunk, from zero, into its slot.", summed)
+            first_of_all ? emit_format(x, "Sums the %s of a chunk, from zero, into its slot.", summed)
             : of_chunks
-                ? arena_printf(arena,
-                               "Processes the %s of a chunk: reads the state %s the chunk, and the %s in the chunk.",
-                               lanes, after ? "after" : "before", summed)
+                ? emit_format(x, "Processes the %s of a chunk: reads the state %s the chunk, and the %s in the chunk.",
+                              lanes, after ? "after" : "before", summed)
                 : "Folds the slots of the current chunks, in order, for some elements of the states.",
             out);
         sums &= first_of_all || !of_chunks;
@@ -312,8 +307,7 @@ static void other_phase(struct emitter *x, const struct chain *heads, const stru
 static void head_function(struct emitter *x, const struct chain *heads, const char *name, struct text *out)
 {
     task_function(x, heads, NULL,
-                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, struct share *share)", name),
-                  out);
+                  emit_format(x, "%s(const struct call *call, int64_t task, struct share *share)", name), out);
 }
 
 /* Prints the function `name` that copies the rows of queries in `common` between tiles and memory. */
@@ -342,7 +336,7 @@ static const char *print_range(struct emitter *x, const struct chain *heads, con
 {
     struct arena *const arena = x->m->arena;
     struct text *const range = task_text(x), *const earlier = task_text(x);
-    const char *const name = emit_function(x->c, arena_printf(arena, "%s_earlier", emit_form(x->c)));
+    const char *const name = emit_function(x->c, emit_format(x, "%s_earlier", emit_form(x->c)));
     const struct piece_word words[] = {{"FROM", .text = common->from ? emit_integer(x, common->from) : "0"},
                                        {"TO", .text = common->to ? emit_integer(x, common->to) : "INT64_MAX"},
                                        {"FIRST", .text = chunks->first},
@@ -352,16 +346,16 @@ static const char *print_range(struct emitter *x, const struct chain *heads, con
     task_piece("RANGE_OF_SEQUENCE", words, out);
     x->out = range;
     task_function(x, heads, NULL,
-                  arena_printf(arena, "%s(const struct call *call, int64_t task, int64_t *range)",
-                               emit_function(x->c, arena_printf(arena, "%s_range", emit_form(x->c)))),
+                  emit_format(x, "%s(const struct call *call, int64_t task, int64_t *range)",
+                              emit_function(x->c, emit_format(x, "%s_range", emit_form(x->c)))),
                   out);
     text_add(out, "\n");
     task_piece("EARLIER_CHUNKS", words, earlier);
     task_piece("EARLIER", words, out);
     x->out = earlier;
-    task_function(
-        x, heads, NULL,
-        arena_printf(arena, "%s(const struct call *call, int64_t task, struct share *share, int64_t end)", name), out);
+    task_function(x, heads, NULL,
+                  emit_format(x, "%s(const struct call *call, int64_t task, struct share *share, int64_t end)", name),
+                  out);
     text_add(out, "\n");
     text_free(range);
     text_free(earlier);
@@ -375,8 +369,8 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
 {
     struct arena *const arena = x->m->arena;
     struct common_keys common;
-    const char *const form = emit_form(x->c), *const name = emit_function(x->c, arena_printf(arena, "%s_first", form)),
-                      *const move = emit_function(x->c, arena_printf(arena, "%s_move", form));
+    const char *const form = emit_form(x->c), *const name = emit_function(x->c, emit_format(x, "%s_first", form)),
+                      *const move = emit_function(x->c, emit_format(x, "%s_move", form));
     if (!common_keys_of(x->l, &common)) return;
     task_piece("FIRST", no_words, out);
     x->out = first;
@@ -395,7 +389,7 @@ static void print_common(struct emitter *x, const struct chain *heads, struct te
     task_piece("COMMON_CHUNKS", words, body);
     task_piece("COMMON", words, out);
     x->out = body;
-    head_function(x, heads, emit_function(x->c, arena_printf(arena, "%s_common", form)), out);
+    head_function(x, heads, emit_function(x->c, emit_format(x, "%s_common", form)), out);
     text_add(out, "\n");
     text_free(body);
     text_free(first);
@@ -409,7 +403,6 @@ static void phases(struct emitter *x, struct text *out)
     struct text *lead = task_text(x), *const first = task_text(x);
     struct chunks chunks = {NULL, task_text(x), task_text(x)};
     struct chain heads = chain_of(x->l->body);
-    struct arena *const arena = x->m->arena;
     const bool after = emit_sums_queries(x->l);
     const char *const lanes = after ? "keys" : "queries";
     bool windows = false;
@@ -423,16 +416,15 @@ static void phases(struct emitter *x, struct text *out)
             windows = true;
             window_of(x, &heads, s, after, lead, &chunks, out);
         } else if (!windows)
-            other_phase(
-                x, &heads, s, numbered(x, "begin", begins++),
-                arena_printf(arena, "Initialises the states: they contain no %s yet.", after ? "queries" : "keys"),
-                x->l->kept > 0, first, out);
+            other_phase(x, &heads, s, numbered(x, "begin", begins++),
+                        emit_format(x, "Initialises the states: they contain no %s yet.", after ? "queries" : "keys"),
+                        x->l->kept > 0, first, out);
         else if (x->m->axis[s->axis].source == SIZE_CONSTANT)
             other_phase(x, &heads, s, numbered(x, "leave", leaving++), "Stores sums over the rows of the head.", false,
                         lead, out);
         else
-            other_phase(x, &heads, s, lanes, arena_printf(arena, "Processes a tile of %s: reads the states.", lanes),
-                        false, lead, out);
+            other_phase(x, &heads, s, lanes, emit_format(x, "Processes a tile of %s: reads the states.", lanes), false,
+                        lead, out);
     }
     if (x->c->state.common) print_common(x, &heads, first, &chunks, out);
     text_append(first, lead->data, lead->length);
@@ -483,8 +475,8 @@ void emit_tasks(struct emitter *x, struct text *out)
                                                         : "one tile of queries of one head";
     task_piece("TASK", (const struct piece_word[]){{"WHAT", .text = what}, {0}}, out);
     task_function(x, &heads, NULL,
-                  arena_printf(x->m->arena, "%s(const struct call *call, int64_t task, unsigned char *work)",
-                               emit_function(x->c, emit_form(x->c))),
+                  emit_format(x, "%s(const struct call *call, int64_t task, unsigned char *work)",
+                              emit_function(x->c, emit_form(x->c))),
                   out);
     text_free(body);
 }

@@ -55,6 +55,7 @@ struct emitter {
     const struct loops *l;
     struct module *m;
     const char *suffix, *real;          /* such as "v4" and "float" */
+    const char *input, *output;         /* such as "const float *" and "float *" */
     int lanes, vectors, rows;           /* lanes: lanes of a vector; vectors, rows: the register block of a product */
     int unroll;                         /* vectors that a MAP computes at a time */
     struct product_function **products; /* product functions, shared by compilations with the same suffix */
@@ -101,6 +102,7 @@ struct emitter {
 /* Breaks lines longer than 120 columns, except directives, literals and the attnc command. */
 void emit_fold(struct text *file);
 void emit_line(struct emitter *x, const char *format, ...) IR_PRINTF(2, 3);
+const char *emit_format(const struct emitter *x, const char *format, ...) IR_PRINTF(2, 3); /* in the module's arena */
 /* emit_target_names prints the names that describe the target and what the kernel asks of it. emit_vector_functions
    prints the #include lines of the functions that `code` calls. (vector.c) */
 void emit_target_names(const struct emitter *x, struct text *out);

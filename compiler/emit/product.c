@@ -22,9 +22,8 @@ static const char *lanes_of(struct emitter *x, const struct ref *to)
     const struct array *a = &x->l->array[to->of];
     const int axis = a->axes[a->rank - 1];
     const int64_t most = emit_most_lanes(x, to);
-    if (most == x->lanes || x->m->axis[axis].source == SIZE_CONSTANT)
-        return arena_printf(x->m->arena, "%lld", (long long)most);
-    return arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
+    if (most == x->lanes || x->m->axis[axis].source == SIZE_CONSTANT) return emit_format(x, "%lld", (long long)most);
+    return emit_format(x, "round_up(%s, %d)", emit_range(x, axis), x->lanes);
 }
 
 /* The places of arguments in the lists of dot (emit_dot) and of dot_along (emit_along). */
@@ -36,15 +35,15 @@ static const char *pair_stride(struct emitter *x, const struct ref *r, int axis,
 {
     const struct array *a = &x->l->array[r->of];
     if (!a->paired) return axis == over ? "2" : emit_step(x, r, axis);
-    return axis == over ? arena_printf(x->m->arena, "%lld", (long long)(2 * a->extent[1])) : "2";
+    return axis == over ? emit_format(x, "%lld", (long long)(2 * a->extent[1])) : "2";
 }
 
 /* Returns C for the number of pairs along an axis. */
 static const char *pairs_of(struct emitter *x, int axis)
 {
     bool constant = x->m->axis[axis].source == SIZE_CONSTANT && !x->cut[axis];
-    if (constant) return arena_printf(x->m->arena, "%lld", (long long)x->m->axis[axis].extent / 2);
-    return arena_printf(x->m->arena, "(%s + 1) / 2", emit_range(x, axis));
+    if (constant) return emit_format(x, "%lld", (long long)x->m->axis[axis].extent / 2);
+    return emit_format(x, "(%s + 1) / 2", emit_range(x, axis));
 }
 
 /* Returns C for the number of rows of a product, rounded up to whole vectors, if its operand and its result have room
@@ -58,9 +57,8 @@ static const char *rows_in_vectors(struct emitter *x, const struct stmt *s)
     if (from->kind != ARRAY_TILE || to->kind != ARRAY_TILE || from->extent[from->rank - 1] != to->extent[0] ||
         to->extent[0] % x->lanes)
         return NULL;
-    return to->extent[0] == x->lanes
-               ? arena_printf(x->m->arena, "%d", x->lanes)
-               : arena_printf(x->m->arena, "round_up(%s, %d)", emit_range(x, s->axes[0]), x->lanes);
+    return to->extent[0] == x->lanes ? emit_format(x, "%d", x->lanes)
+                                     : emit_format(x, "round_up(%s, %d)", emit_range(x, s->axes[0]), x->lanes);
 }
 
 /* Returns whether a product has a form for one lane. */
@@ -77,7 +75,7 @@ static bool emit_in_one_lane(struct emitter *x, const struct stmt *s)
 static void emit_one_lane(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
-    const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
+    const char *const size = "int64_t ";
     if (!emit_in_one_lane(x, s)) return;
     const char *const rows = rows_in_vectors(x, s), *const name = x->m->axis[s->axes[1]].name;
     if (s == x->with_rows) {
@@ -89,18 +87,17 @@ static void emit_one_lane(struct emitter *x, const struct stmt *s)
     if (resumed && !(s->resumes & RESUME_LANES)) return;
     const struct product_argument argument[] = {
         {"rows", size, rows},
-        {"lane", size, resumed ? arena_printf(x->m->arena, "%s_new - %s0", name, name) : "0"},
+        {"lane", size, resumed ? emit_format(x, "%s_new - %s0", name, name) : "0"},
         {"steps", size, emit_range(x, s->axis)},
         {"span", size, x->m->axis[s->axis].source == SIZE_CONSTANT ? "32" : "192"},
-        {"a", numbers, emit_corner(x, s, row)},
+        {"a", x->input, emit_corner(x, s, row)},
         {"a_step", size, emit_step(x, row, s->axis)},
-        {"b", numbers, emit_corner(x, s, lane)},
+        {"b", x->input, emit_corner(x, s, lane)},
         {"b_step", size, emit_step(x, lane, s->axis)},
-        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
-    emit_line(x, "if (%s == 1)",
-              resumed ? arena_printf(x->m->arena, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
+    emit_line(x, "if (%s == 1)", resumed ? emit_format(x, "%s1 - %s_new", name, name) : emit_range(x, s->axes[1]));
     x->indent += 4;
     emit_product_call(x, "dot_lane", argument, (int)(sizeof argument / sizeof *argument));
     x->indent -= 4;
@@ -114,42 +111,41 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[lane->of], *sums = &x->l->array[to->of];
-    struct arena *arena = x->m->arena;
     const bool paired = weights->paired;
-    const char *kind = arena_printf(arena, "%s_%s", paired ? "_paired" : "", x->suffix),
-               *rows = emit_range(x, s->axes[0]), *keys = emit_range(x, s->axis);
+    const char *kind = emit_format(x, "%s_%s", paired ? "_paired" : "", x->suffix), *rows = emit_range(x, s->axes[0]),
+               *keys = emit_range(x, s->axis);
     const char *across = paired ? "2" : emit_step(x, row, s->axes[0]),
                *along = paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis);
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL, *searched;
     const bool apart = !paired && !emit_adjacent(x, row, s->axes[0]) && !emit_adjacent(x, row, s->axis);
     if (paired) /* The elements of a pair are adjacent. */
-        searched = arena_printf(arena, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
+        searched = emit_format(x, "%s, (%s + 1) / 2, 2 * %s", along, keys, rows);
     else if (emit_adjacent(x, row, s->axis))
-        searched = arena_printf(arena, "%s, %s, %s", across, rows, keys);
+        searched = emit_format(x, "%s, %s, %s", across, rows, keys);
     else
-        searched = arena_printf(arena, apart ? "%s, %s, %s, %s" : "%s, %s, %s", along, keys, rows, across);
+        searched = emit_format(x, apart ? "%s, %s, %s, %s" : "%s, %s, %s", along, keys, rows, across);
     int64_t *max = paired ? &x->region_pairs : &x->region_keys;
     for (int k = 0; k < weights->rank; k++)
         if (weights->axes[k] == s->axis && weights->extent[k] > *max) *max = weights->extent[k];
     emit_line(x,
               "if (__builtin_expect(%s!finite%s%s(%s, %s), 0)) { /* infinity and NaN affect only queries that see "
               "them */",
-              partial ? arena_printf(arena, "(%s) && ", partial) : "", apart ? "_apart" : "", kind,
-              emit_corner(x, s, row), searched);
+              partial ? emit_format(x, "(%s) && ", partial) : "", apart ? "_apart" : "", kind, emit_corner(x, s, row),
+              searched);
     x->indent += 4;
     emit_product_call(x, paired ? "dot_finite_paired" : "dot_finite", argument, arguments);
     const char *j = x->m->axis[s->axis].name, *lead = paired ? " / 2" : "";
     emit_line(x, "for (int64_t %s = 0; %s < %s; %s++) {", j, j, keys, j);
     x->indent += 4;
-    const char *values = arena_printf(arena, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
-                                      paired ? arena_printf(arena, " + %s %% 2", j) : "");
+    const char *values = emit_format(x, "%s + %s%s * %s%s", emit_corner(x, s, row), j, lead, along,
+                                     paired ? emit_format(x, " + %s %% 2", j) : "");
     emit_line(x, "mask_%s in_region[%lld] = {0};", x->suffix, (long long)(sums->extent[sums->rank - 1] / x->lanes));
     emit_line(x, "if (finite%s(%s, %s, %s, 1)) continue;", kind, values, across, rows);
     emit_region(x, s->where, s->axes[1], "in_region");
     emit_line(x, "add_seen%s(%s, %s, %s, %s, %s, %s + %s%s * %s%s, in_region, %s);", kind, rows, emit_corner(x, s, to),
               emit_step(x, to, s->axes[0]), values, across, emit_corner(x, s, lane), j, lead,
               paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis),
-              paired ? arena_printf(arena, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
+              paired ? emit_format(x, ", %s %% 2", j) : "", emit_range(x, s->axes[1]));
     x->indent -= 4;
     emit_line(x, "}");
     x->indent -= 4;
@@ -164,14 +160,13 @@ static void emit_over_region(struct emitter *x, const struct stmt *s, const stru
 static void emit_parts(struct emitter *x, const struct stmt *s, const char *product, int array,
                        struct product_argument *argument, int arguments)
 {
-    struct arena *const arena = x->m->arena;
     const char *const axis = x->m->axis[x->in_pages->axis].name;
     const bool along = emit_is_along(x, s);
     const char *const times = along || emit_adjacent(x, &s->operand[0], s->axis)
                                   ? ""
-                                  : arena_printf(arena, " * %s", emit_step(x, &s->operand[0], s->axis));
+                                  : emit_format(x, " * %s", emit_step(x, &s->operand[0], s->axis));
     const char **const moves = &argument[along ? ALONG_C : DOT_A].value;
-    *moves = arena_printf(arena, "%s + (at - %s0)%s", *moves, axis, times);
+    *moves = emit_format(x, "%s + (at - %s0)%s", *moves, axis, times);
     argument[along ? ALONG_B : DOT_B].value = "rows_of_page";
     argument[along ? ALONG_COLUMNS : DOT_STEPS].value = "end - at";
     argument[arguments - 1].value = "after";
@@ -197,12 +192,11 @@ static void emit_prefetching(struct emitter *x, const struct stmt *s, const char
     struct product_argument all[MAX_ARGUMENTS];
     memcpy(all, argument, (size_t)arguments * sizeof *argument);
     if (early) all[arguments++] = (struct product_argument){"early", "int64_t ", early};
-    const char *const name = arena_printf(x->m->arena, "%s%s", product, emit_type_suffix(x->m, dtype));
+    const char *const name = emit_format(x, "%s%s", product, emit_type_suffix(x->m, dtype));
     const char *const rows = emit_local(x, x->l->array[lane->of].name);
     if (x->emission->paged)
-        all[arguments++] = (struct product_argument){"after",
-                                                     arena_printf(x->m->arena, "const %s *", emit_stored(dtype)),
-                                                     parts ? arena_printf(x->m->arena, "after_%s", rows) : "NULL"};
+        all[arguments++] = (struct product_argument){"after", emit_format(x, "const %s *", emit_stored(dtype)),
+                                                     parts ? emit_format(x, "after_%s", rows) : "NULL"};
     if (parts) {
         emit_line(x, "if (paged_%s)", rows);
         x->indent += 4;
@@ -233,9 +227,8 @@ static void emit_special(struct emitter *x, const char *product, const struct pr
 /* Prints a product that also multiplies each row of the sum by what is kept of it. */
 static void emit_kept(struct emitter *x, const struct stmt *s, const struct product_argument *argument, int arguments)
 {
-    const char *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
-    const struct product_argument extra[] = {{"kept", numbers, emit_corner(x, s, &s->operand[2])},
-                                             {"lost", numbers, emit_corner(x, s, &s->operand[3])}};
+    const struct product_argument extra[] = {{"kept", x->input, emit_corner(x, s, &s->operand[2])},
+                                             {"lost", x->input, emit_corner(x, s, &s->operand[3])}};
     emit_special(x, "dot_kept", argument, arguments, true, extra, 2);
 }
 
@@ -258,7 +251,6 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
     const struct array *weights = &x->l->array[row->of];
-    struct arena *arena = x->m->arena;
     const bool paired = x->l->array[lane->of].paired;
     const char *steps = emit_range(x, s->axis),
                *value_row = paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis);
@@ -267,24 +259,24 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
     const char *partial = s->when ? emit_integer(x, s->when) : s->ranges ? emit_outside(x, s) : NULL;
     const bool narrow = fetched && dtype_is_narrow(x->l->array[lane->of].dtype);
     const char *const type = emit_type_suffix(x->m, x->l->array[lane->of].dtype);
-    const char *const values = emit_corner(x, s, lane), *const numbers = arena_printf(arena, "const %s *", x->real);
+    const char *const values = emit_corner(x, s, lane);
     int64_t *const max = paired ? &x->region_pairs : &x->region_keys;
     if (most > *max) *max = most;
     if (fetched && x->c->state.paged && emit_in_parts(x, lane->of)) {
         const char *const name = emit_local(x, x->l->array[lane->of].name);
-        emit_line(x, "if (%s!paged_%s)", partial ? arena_printf(arena, "(%s) && ", partial) : "", name);
+        emit_line(x, "if (%s!paged_%s)", partial ? emit_format(x, "(%s) && ", partial) : "", name);
         emit_line(x, "    paged_%s = %s;", name, emit_paged_rows(x, lane->of, 0));
     }
     emit_line(
         x,
         "if (__builtin_expect(%s!finite%s_%s(%s, %s, %s, %s), 0)) { /* infinity and NaN affect only queries that see "
         "them */",
-        partial ? arena_printf(arena, "(%s) && ", partial) : "",
-        narrow   ? arena_printf(arena, "_stored%s", type)
+        partial ? emit_format(x, "(%s) && ", partial) : "",
+        narrow   ? emit_format(x, "_stored%s", type)
         : paired ? "_paired"
                  : "",
-        x->suffix, values, value_row, paired ? arena_printf(arena, "(%s + 1) / 2", steps) : steps,
-        paired ? arena_printf(arena, "2 * %s", columns) : columns);
+        x->suffix, values, value_row, paired ? emit_format(x, "(%s + 1) / 2", steps) : steps,
+        paired ? emit_format(x, "2 * %s", columns) : columns);
     x->indent += 4;
     struct product_argument finite[MAX_ARGUMENTS] = {{"fetched", "int64_t ", fetched ? "1" : "0"}};
     memcpy(finite + 1, argument, (size_t)arguments * sizeof *argument);
@@ -294,7 +286,7 @@ static void emit_across_region(struct emitter *x, const struct stmt *s, const st
         emit_line(x, "    for (int64_t x = 0; x < %s; x += %d)", columns, x->lanes);
         emit_line(x, "        store_%s(wide + t * %s + x, widened%s_%s(%s + t * %s, x));", x->suffix, columns, type,
                   x->suffix, values, value_row);
-        finite[1 + DOT_B] = (struct product_argument){"b", numbers, "wide"};
+        finite[1 + DOT_B] = (struct product_argument){"b", x->input, "wide"};
         finite[1 + DOT_B_STEP].value = columns;
     }
     emit_product_call(x, paired ? "dot_finite_lanes_paired" : "dot_finite_lanes", finite, arguments + 1);
@@ -327,12 +319,11 @@ static const char *position_of(struct emitter *x, const struct stmt *s)
     const struct array *a = &x->l->array[s->assign[0].to.of];
     const char *const axis = x->m->axis[s->axes[0]].name,
                       *end = x->backward >> s->axes[0] & 1
-                                 ? arena_printf(x->m->arena, "%s - %s0", emit_size(x->m, s->axes[0]), axis)
-                                 : arena_printf(x->m->arena, "%s1", axis);
+                                 ? emit_format(x, "%s - %s0", emit_size(x->m, s->axes[0]), axis)
+                                 : emit_format(x, "%s1", axis);
     for (int k = 0; k < a->rank; k++)
         if (x->m->axis[a->axes[k]].source == SIZE_MEMBERS && !x->task_axis[a->axes[k]])
-            end = arena_printf(x->m->arena, "%s * %s + %s", x->m->axis[a->axes[k]].name, emit_size(x->m, s->axes[0]),
-                               end);
+            end = emit_format(x, "%s * %s + %s", x->m->axis[a->axes[k]].name, emit_size(x->m, s->axes[0]), end);
     return end;
 }
 
@@ -348,17 +339,16 @@ static bool is_last_across(const struct emitter *x, const struct stmt *s)
 static void emit_along(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
-    struct arena *arena = x->m->arena;
     const char *size = "int64_t ";
     const struct product_argument argument[] = {
         {"rows", size, emit_range(x, s->axes[0])},
         {"columns", size, emit_range(x, s->axes[1])},
         {"steps", size, emit_range(x, s->axis)},
-        {"a", arena_printf(arena, "const %s *", x->real), emit_corner(x, s, row)},
+        {"a", x->input, emit_corner(x, s, row)},
         {"a_row", size, emit_step(x, row, s->axes[0])},
-        {"b", arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
+        {"b", emit_format(x, "const %s *", emit_stored(x->l->array[lane->of].dtype)), emit_corner(x, s, lane)},
         {"b_row", size, emit_step(x, lane, s->axes[1])},
-        {"c", arena_printf(arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
     };
     if (x->m->axis[s->axis].extent > x->along_terms) x->along_terms = x->m->axis[s->axis].extent;
@@ -436,7 +426,6 @@ const struct stmt *emit_prefetched_result(struct emitter *x, const struct stmt *
 static void emit_gathered(struct emitter *x, const struct stmt *s, const struct product_argument *argument,
                           int arguments)
 {
-    struct arena *const arena = x->m->arena;
     const struct stmt *const loop = x->gathers, *next = s->next;
     const char *const axis = x->m->axis[loop->axis].name, *const size = "int64_t ";
     const bool over = s->axis == loop->axis;
@@ -446,10 +435,9 @@ static void emit_gathered(struct emitter *x, const struct stmt *s, const struct 
     const char *const rows = emit_local(x, to_fetch->name);
     const struct product_argument extra[] = {
         {"next", argument[DOT_A].type, rows},
-        {"next_row", size, arena_printf(arena, "%s_row", rows)},
-        {"width", size, arena_printf(arena, "%lld", (long long)x->m->axis[to_fetch->axes[to_fetch->rank - 1]].extent)},
-        {"nexts", size,
-         over ? arena_printf(arena, "min(%s_end - %s1, %lld)", axis, axis, (long long)loop->step) : NULL},
+        {"next_row", size, emit_format(x, "%s_row", rows)},
+        {"width", size, emit_format(x, "%lld", (long long)x->m->axis[to_fetch->axes[to_fetch->rank - 1]].extent)},
+        {"nexts", size, over ? emit_format(x, "min(%s_end - %s1, %lld)", axis, axis, (long long)loop->step) : NULL},
     };
     struct product_argument all[MAX_ARGUMENTS];
     int count = 0;
@@ -463,7 +451,7 @@ static void emit_gathered(struct emitter *x, const struct stmt *s, const struct 
         count++;
         if (k == DOT_A + (over ? 2 : 1))
             all[count++] = (struct product_argument){"index", "const int32_t *",
-                                                     arena_printf(arena, "%s_list + %s0", axis, axis)};
+                                                     emit_format(x, "%s_list + %s0", axis, axis)};
     }
     memcpy(all + count, extra, sizeof extra);
     emit_product_call(x, over ? "dot_over_gathered" : "dot_gathered", all, count + (int)(sizeof extra / sizeof *extra));
@@ -481,7 +469,7 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     all[arguments++] = (struct product_argument){"next", argument[6].type, r ? emit_corner(x, next, r) : "NULL"};
     all[arguments++] = (struct product_argument){"next_row", size, r ? emit_step(x, r, s->axes[0]) : "0"};
     all[arguments++] = (struct product_argument){
-        "width", size, r ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[elements].extent) : "0"};
+        "width", size, r ? emit_format(x, "%lld", (long long)x->m->axis[elements].extent) : "0"};
     const struct ref *const to = x->result ? &x->result->assign[0].to : NULL;
     const int row = to ? ref_axis(&x->result->operand[0], x->result->operand[0].rank - 1) : 0;
     all[arguments++] = (struct product_argument){"result", argument[6].type,
@@ -489,7 +477,7 @@ static void emit_ahead(struct emitter *x, const struct stmt *s, const struct pro
     all[arguments++] = (struct product_argument){"result_row", size, to ? emit_step(x, to, row) : "0"};
     all[arguments++] = (struct product_argument){
         "result_width", size,
-        to ? arena_printf(x->m->arena, "%lld", (long long)x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
+        to ? emit_format(x, "%lld", (long long)x->m->axis[ref_axis(to, to->rank - 1)].extent) : "0"};
     all[arguments++] = (struct product_argument){"results", size, to ? "results" : "0"};
     emit_product_call(x, "dot_ahead", all, arguments);
     if (to) emit_line(x, "results = 0;");
@@ -522,20 +510,20 @@ bool emit_shares_pass(struct emitter *x, const struct stmt *rows)
 static void emit_one_row(struct emitter *x, const struct stmt *s)
 {
     const struct ref *const to = &s->assign[0].to, *const row = &s->operand[0], *const lane = &s->operand[1];
-    const char *const size = "int64_t ", *const numbers = arena_printf(x->m->arena, "const %s *", x->real);
+    const char *const size = "int64_t ";
     if (!is_in_one_row(x, s)) return;
     const struct product_argument argument[] = {
-        {"lanes", size, arena_printf(x->m->arena, "%lld", (long long)emit_most_lanes(x, to))},
+        {"lanes", size, emit_format(x, "%lld", (long long)emit_most_lanes(x, to))},
         {"steps", size, emit_range(x, s->axis)},
         {"span", size, "32"},
-        {"a", numbers, emit_corner(x, s, row)},
+        {"a", x->input, emit_corner(x, s, row)},
         {"a_step", size, emit_step(x, row, s->axis)},
-        {"b", numbers, emit_corner(x, s, lane)},
+        {"b", x->input, emit_corner(x, s, lane)},
         {"b_step", size, emit_step(x, lane, s->axis)},
-        {"c", arena_printf(x->m->arena, "%s *", x->real), emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
     };
     const struct stmt *const loop = x->resumed->next, *const queries = sharing_pass(x, x->resumed, s);
-    const char *const one_row = arena_printf(x->m->arena, "%s == 1", emit_range(x, s->axes[0]));
+    const char *const one_row = emit_format(x, "%s == 1", emit_range(x, s->axes[0]));
     if (queries) {
         const struct ref *const column = &queries->operand[1], *const sums = &queries->assign[0].to;
         const struct product_argument both[] = {
@@ -544,7 +532,7 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
             argument[2],
             argument[3],
             argument[4],
-            {"lane", numbers, emit_array(x, column)},
+            {"lane", x->input, emit_array(x, column)},
             {"lane_step", size, emit_step(x, column, s->axis)},
             argument[5],
             argument[6],
@@ -571,15 +559,14 @@ static void emit_one_row(struct emitter *x, const struct stmt *s)
 void emit_dot(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *row = &s->operand[0], *lane = &s->operand[1];
-    struct arena *arena = x->m->arena;
     const char *r = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *sum = x->m->axis[s->axis].name,
                *name = emit_array(x, to);
     bool add = s->assign[0].fold == FOLD_SUM, factor = s->operands == 3, kept = s->operands == 4;
     bool paired = x->l->array[lane->of].paired;
     emit_line(x, "/* %s[%s][%s] %s sum over %s of %s * %s */", name, r, l,
-              factor ? arena_printf(arena, "= %s * %s +", name, emit_array(x, &s->operand[2]))
-              : kept ? arena_printf(arena, "= %s * %s - %s * %s +", name, emit_array(x, &s->operand[2]), name,
-                                    emit_array(x, &s->operand[3]))
+              factor ? emit_format(x, "= %s * %s +", name, emit_array(x, &s->operand[2]))
+              : kept ? emit_format(x, "= %s * %s - %s * %s +", name, emit_array(x, &s->operand[2]), name,
+                                   emit_array(x, &s->operand[3]))
               : add  ? "+="
                      : "=",
               sum, emit_array(x, row), emit_array(x, lane));
@@ -600,16 +587,15 @@ void emit_dot(struct emitter *x, const struct stmt *s)
     compensation.of = s->assign[0].compensation - 1;
     const bool fetched = emit_is_fetched(x, s);
     if (fetched && emit_most_lanes(x, to) > x->fetched_lanes) x->fetched_lanes = emit_most_lanes(x, to);
-    const char *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real),
-               *stored = arena_printf(arena, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
-               *input = paired ? "const uint16_t *" : numbers, *output = arena_printf(arena, "%s *", x->real);
+    const char *size = "int64_t ", *stored = emit_format(x, "const %s *", emit_stored(x->l->array[lane->of].dtype)),
+               *input = paired ? "const uint16_t *" : x->input;
     const struct product_argument argument[] = {
-        {"vectors", size, arena_printf(arena, "%d", block_vectors(x, to))},
+        {"vectors", size, emit_format(x, "%d", block_vectors(x, to))},
         {"lanes", size, lanes_of(x, to)},
         {"rows", size, emit_range(x, s->axes[0])},
         {"tail", size,
          x->m->axis[s->axes[0]].source == SIZE_CONSTANT && !x->cut[s->axes[0]]
-             ? arena_printf(arena, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
+             ? emit_format(x, "%lld", (long long)x->m->axis[s->axes[0]].extent % x->rows)
              : "-1"},
         {"steps", size, paired ? pairs_of(x, s->axis) : emit_range(x, s->axis)},
         /* the number of terms that are summed separately: 32 for inner products, 192 for sums over keys */
@@ -619,12 +605,12 @@ void emit_dot(struct emitter *x, const struct stmt *s)
         {"a_step", size, paired ? pair_stride(x, row, s->axis, s->axis) : emit_step(x, row, s->axis)},
         {"b", fetched ? stored : input, emit_corner(x, s, lane)},
         {"b_step", size, paired ? pair_stride(x, lane, s->axis, s->axis) : emit_step(x, lane, s->axis)},
-        {"c", output, emit_corner(x, s, to)},
+        {"c", x->output, emit_corner(x, s, to)},
         {"c_row", size, emit_step(x, to, s->axes[0])},
-        {"update", size, arena_printf(arena, "%d", update)},
+        {"update", size, emit_format(x, "%d", update)},
         {"by", "float ", paired ? emit_number(x, s->times != 0 ? s->times : 1, true) : NULL},
-        {"factor", numbers, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
-        {"compensation", output,
+        {"factor", x->input, factor ? emit_corner(x, s, &s->operand[2]) : "NULL"},
+        {"compensation", x->output,
          !x->compensated             ? NULL
          : s->assign[0].compensation ? emit_corner(x, s, &compensation)
                                      : "NULL"},

@@ -40,7 +40,7 @@ static const char *function_of(struct emitter *x, const char *name, const struct
     (*at)->waits &= x->waits;
     text_free(&line);
     text_free(&list);
-    return arena_printf(arena, "dot%d_%s", n, x->suffix);
+    return emit_format(x, "dot%d_%s", n, x->suffix);
 }
 
 void emit_products(const struct emitter *x, struct text *out)

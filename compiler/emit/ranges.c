@@ -17,8 +17,8 @@
 static const char *take(struct emitter *x, int64_t bytes)
 {
     if (x->workspace_used == 0) x->workspace_used = x->l->workspace - ranges_workspace(x->c) - pages_workspace(x->c);
-    const char *at = arena_printf(x->m->arena, x->phases ? "(void *)(share->work + %lld)" : "(void *)(work + %lld)",
-                                  (long long)x->workspace_used);
+    const char *at = emit_format(x, x->phases ? "(void *)(share->work + %lld)" : "(void *)(work + %lld)",
+                                 (long long)x->workspace_used);
     x->workspace_used += bytes;
     return at;
 }
@@ -118,10 +118,9 @@ static void emit_union(struct emitter *x, const struct stmt *s, const char *name
 const char *emit_outside(struct emitter *x, const struct stmt *s)
 {
     const char *axis = x->m->axis[s->axis].name;
-    if (x->hoisted != s->range)
-        emit_union(x, s, arena_printf(x->m->arena, "%s_inside", axis), "0", emit_size(x->m, s->axis));
+    if (x->hoisted != s->range) emit_union(x, s, emit_format(x, "%s_inside", axis), "0", emit_size(x->m, s->axis));
     x->hoisted = s->range;
-    return arena_printf(x->m->arena, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
+    return emit_format(x, "!attn_covers(%s_inside, %s_insides, %s0, %s1)", axis, axis, axis, axis);
 }
 
 /* Returns whether the ranges of an IF depend on the current range of the IF's own axis. */
@@ -153,14 +152,14 @@ static void range_loop(struct emitter *x, const struct stmt *s, const char *name
         if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range &&
             !uses_own(x, inner)) {
             emit_line(x, "/* the ranges that every query of the tile sees */");
-            emit_union(x, inner, arena_printf(x->m->arena, "%s_inside", a), "0", emit_size(x->m, s->axis));
+            emit_union(x, inner, emit_format(x, "%s_inside", a), "0", emit_size(x->m, s->axis));
             x->hoisted = inner->range;
         }
     open_loop(x, opened,
-              arena_printf(x->m->arena,
-                           s->backward ? "for (int64_t piece = %ss - 1; piece >= 0; piece--) {"
-                                       : "for (int64_t piece = 0; piece < %ss; piece++) {",
-                           name));
+              emit_format(x,
+                          s->backward ? "for (int64_t piece = %ss - 1; piece >= 0; piece--) {"
+                                      : "for (int64_t piece = 0; piece < %ss; piece++) {",
+                          name));
 }
 
 /* Opens a loop over tiles of the indices in a list. */
@@ -172,8 +171,8 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
     floor_quotient(x->m, drawn->arg[1], &position, &block);
     emit_line(x, "/* every %s in the list of the queries */", a);
     emit_line(x, "int32_t *const %s_list = (int32_t *)%s;", a, take(x, draw_union_bytes(x->c, s)));
-    const char *const range = arena_printf(x->m->arena, "%lld, %s, %s, %s_list", (long long)block,
-                                           emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
+    const char *const range = emit_format(x, "%lld, %s, %s, %s_list", (long long)block,
+                                          emit_integer(x, s->range[0].from), emit_integer(x, s->range[0].to), a);
     if (drawn->draw->sorted)
         emit_line(x, "const int64_t %s_end = indices_in_list(%s + (%s + %s) * %lld, %lld, %s);", a,
                   emit_name(x->m->arena, drawn->draw->name), emit_integer(x, drawn->arg[2]),
@@ -182,8 +181,7 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
     else
         emit_line(x, "const int64_t %s_end = listed_indices(%s.list, %s);", a, emit_drawn_name(x, drawn), range);
     open_loop(x, opened,
-              arena_printf(x->m->arena, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a,
-                           (long long)s->step));
+              emit_format(x, "for (int64_t %s0 = 0; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, (long long)s->step));
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
 }
 
@@ -191,27 +189,25 @@ static void gathering_loop(struct emitter *x, const struct stmt *s, int *opened)
 static const char *difference(struct emitter *x, const char *a, const char *b)
 {
     if (strcmp(b, "0") == 0) return a;
-    return arena_printf(x->m->arena, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
+    return emit_format(x, strchr(b, ' ') ? "%s - (%s)" : "%s - %s", a, b);
 }
 
 /* Opens a loop over residues and, inside it, a loop over tiles whose indices are a period apart. */
 static void residue_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
-    struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, far = (long long)(s->step * s->period), last = (long long)s->run - 1;
     if (last > 0) {
         emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one residue at a time */", a, phase, phase,
                   last, period);
-        open_loop(x, opened,
-                  arena_printf(arena, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
-        phase = arena_printf(arena, "%s + %s_next", phase, a);
+        open_loop(x, opened, emit_format(x, "for (int64_t %s_next = 0; %s_next <= %lld; %s_next++) {", a, a, last, a));
+        phase = emit_format(x, "%s + %s_next", phase, a);
     } else
         emit_line(x, "/* every %s congruent to %s modulo %lld */", a, phase, period);
-    const char *sum = strcmp(from, "0") == 0 ? "" : arena_printf(arena, "%s + ", from);
+    const char *sum = strcmp(from, "0") == 0 ? "" : emit_format(x, "%s + ", from);
     emit_line(x, "const int64_t %s_first = %sfloor_mod(%s, %lld);", a, sum, difference(x, phase, from), period);
     open_loop(x, opened,
-              arena_printf(arena, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
+              emit_format(x, "for (int64_t %s0 = %s_first; %s0 < %s_end; %s0 += %lld) {", a, a, a, a, a, far));
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end), %s_count = (%s1 - %s0 + %lld) / %lld;", a, a,
               far - period + 1, a, a, a, a, period - 1, period);
 }
@@ -219,19 +215,18 @@ static void residue_loops(struct emitter *x, const struct stmt *s, const char *f
 /* Opens a loop over periods and, inside it, a loop over the tiles of a run. */
 static void run_loops(struct emitter *x, const struct stmt *s, const char *from, int *opened)
 {
-    struct arena *arena = x->m->arena;
     const char *a = x->m->axis[s->axis].name, *phase = emit_integer(x, s->phase);
     long long period = (long long)s->period, run = (long long)s->run;
     emit_line(x, "/* every %s congruent to %s … %s + %lld modulo %lld, one run at a time */", a, phase, phase, run - 1,
               period);
     emit_line(x, "const int64_t %s_first = %s - floor_mod(%s, %lld);", a, from, difference(x, from, phase), period);
-    open_loop(x, opened,
-              arena_printf(arena, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a,
-                           a, period));
+    open_loop(
+        x, opened,
+        emit_format(x, "for (int64_t %s_from = %s_first; %s_from < %s_end; %s_from += %lld) {", a, a, a, a, a, period));
     emit_line(x, "const int64_t %s_to = min(%s_from + %lld, %s_end);", a, a, run, a);
     open_loop(x, opened,
-              arena_printf(arena, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a,
-                           a, (long long)s->step));
+              emit_format(x, "for (int64_t %s0 = max(%s_from, %s); %s0 < %s_to; %s0 += %lld) {", a, a, from, a, a, a,
+                          (long long)s->step));
     emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_to);", a, a, (long long)s->step, a);
 }
 
@@ -260,12 +255,10 @@ static int block_loop(struct emitter *x, const struct stmt *s)
     bool held = false;
     for (int k = 0; k < x->l->arrays; k++) held |= x->l->array[k].held && stmt_touches(s, k);
     emit_line(x, "for (int64_t %s_next = %s0, %s%s_end = %s1; %s_next < %s_end; %s_next += %lld) {", a, a,
-              held ? arena_printf(x->m->arena, "%s_block = %s0, ", a, a) : "", a, a, a, a, a, (long long)s->step);
+              held ? emit_format(x, "%s_block = %s0, ", a, a) : "", a, a, a, a, a, (long long)s->step);
     x->indent += 4;
     emit_line(x, "const int64_t %s0 = %s_next%s;", a, a,
-              asks_for_end(x, s)
-                  ? arena_printf(x->m->arena, ", %s1 = min(%s0 + %lld, %s_end)", a, a, (long long)s->step, a)
-                  : "");
+              asks_for_end(x, s) ? emit_format(x, ", %s1 = min(%s0 + %lld, %s_end)", a, a, (long long)s->step, a) : "");
     for (int k = 0; k < x->l->arrays; k++) {
         const struct array *array = &x->l->array[k];
         if (!array->held || !stmt_touches(s, k)) continue;
@@ -330,8 +323,7 @@ static void open_runs(struct emitter *x, const struct stmt *s, const struct expr
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     if (x->block[s->axis]) return block_loop(x, s);
-    struct arena *arena = x->m->arena;
-    const char *a = x->m->axis[s->axis].name, *name = arena_printf(arena, "%s_range", a), *from = first_of(x, s),
+    const char *a = x->m->axis[s->axis].name, *name = emit_format(x, "%s_range", a), *from = first_of(x, s),
                *end = emit_integer(x, s->to);
     int opened = 0;
     if (s->gathers) {
@@ -341,8 +333,8 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
     }
     if (s->ranges) {
         range_loop(x, s, name, &opened);
-        from = arena_printf(arena, "%s[piece].from", name);
-        end = arena_printf(arena, "%s[piece].to", name);
+        from = emit_format(x, "%s[piece].from", name);
+        end = emit_format(x, "%s[piece].to", name);
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)
         open_loop(x, &opened, "{");
     choose_rows(x, s, from);
@@ -357,18 +349,18 @@ int emit_tile_loops(struct emitter *x, const struct stmt *s)
         open_loop(x, &opened, "{");
         emit_line(x, "const int64_t %s_from = %s, %s_end = %s;", a, from, a, end);
         open_loop(x, &opened,
-                  arena_printf(arena,
-                               "for (int64_t %s0 = %s_from + (%s_end - %s_from + %lld) / %lld * %lld - %lld; "
-                               "%s0 >= %s_from; %s0 -= %lld) { /* from the last key to the first */",
-                               a, a, a, a, (long long)s->step - 1, (long long)s->step, (long long)s->step,
-                               (long long)s->step, a, a, a, (long long)s->step));
+                  emit_format(x,
+                              "for (int64_t %s0 = %s_from + (%s_end - %s_from + %lld) / %lld * %lld - %lld; "
+                              "%s0 >= %s_from; %s0 -= %lld) { /* from the last key to the first */",
+                              a, a, a, a, (long long)s->step - 1, (long long)s->step, (long long)s->step,
+                              (long long)s->step, a, a, a, (long long)s->step));
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
     } else if (run_of(x, s->when, s->axis))
         open_runs(x, s, run_of(x, s->when, s->axis), from, end, &opened);
     else {
         open_loop(x, &opened,
-                  arena_printf(arena, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a,
-                               end, a, a, a, (long long)s->step));
+                  emit_format(x, "for (int64_t %s0 = %s, %s_end = %s; %s0 < %s_end; %s0 += %lld) {", a, from, a, end, a,
+                              a, a, (long long)s->step));
         emit_line(x, "const int64_t %s1 = min(%s0 + %lld, %s_end);", a, a, (long long)s->step, a);
         if (s->step == 1) emit_line(x, "(void)%s1;", a); /* a single row may need only its start */
     }

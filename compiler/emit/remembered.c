@@ -55,14 +55,14 @@ static const char *head_of(const struct emitter *x, const struct stmt *s)
         for (int a = 0; a < x->m->axes; a++) {
             const bool of_start = start && start->arg[0]->op == EXPR_INDEX && start->arg[0]->integer == a;
             if (x->m->axis[a].source != outer[k] || (!(axes >> a & 1) && !of_start)) continue;
-            const char *const index = axes >> a & 1 ? x->m->axis[a].name
-                                                    : arena_printf(x->m->arena, "(call->p.query_start ? %s : 0)",
-                                                                   x->m->axis[a].name);
-            const char *const times = terms ? arena_printf(x->m->arena, terms > 1 ? "(%s) * %s" : "%s * %s", made,
-                                                           emit_size(x->m, a))
+            const char *const index = axes >> a & 1
+                                          ? x->m->axis[a].name
+                                          : emit_format(x, "(call->p.query_start ? %s : 0)", x->m->axis[a].name);
+            const char *const times = terms ? emit_format(x, terms > 1 ? "(%s) * %s" : "%s * %s", made,
+                                                          emit_size(x->m, a))
                                             : NULL;
             terms++;
-            made = times ? arena_printf(x->m->arena, "%s + %s", times, index) : index;
+            made = times ? emit_format(x, "%s + %s", times, index) : index;
         }
     return made;
 }
@@ -76,7 +76,7 @@ static const char *number_of_head(const struct emitter *x, const struct stmt *s)
 /* Returns C for the number of the current tile along axis k of the array. */
 static const char *number_along(const struct emitter *x, const struct array *a, int k)
 {
-    return arena_printf(x->m->arena, "%s0 / %lld", x->m->axis[a->axes[k]].name, (long long)a->extent[k]);
+    return emit_format(x, "%s0 / %lld", x->m->axis[a->axes[k]].name, (long long)a->extent[k]);
 }
 
 const struct array *emit_first_kept_tile(const struct loops *l)
@@ -89,13 +89,13 @@ const struct array *emit_first_kept_tile(const struct loops *l)
 /* Returns C for the number of tiles along axis k of the array. */
 static const char *tiles_along(const struct emitter *x, const struct array *a, int k)
 {
-    return arena_printf(x->m->arena, "((%s + %lld) / %lld)", emit_size(x->m, a->axes[k]), (long long)a->extent[k] - 1,
-                        (long long)a->extent[k]);
+    return emit_format(x, "((%s + %lld) / %lld)", emit_size(x->m, a->axes[k]), (long long)a->extent[k] - 1,
+                       (long long)a->extent[k]);
 }
 
 const char *emit_kept_tiles_of_head(const struct emitter *x, const struct array *a)
 {
-    return arena_printf(x->m->arena, "%s * %s", tiles_along(x, a, 0), tiles_along(x, a, 1));
+    return emit_format(x, "%s * %s", tiles_along(x, a, 0), tiles_along(x, a, 1));
 }
 
 /* Prints the declaration of the place of a tile of queries and keys. Places are numbered by head, query and key, and
@@ -103,11 +103,11 @@ const char *emit_kept_tiles_of_head(const struct emitter *x, const struct array 
 static void recall_tile(struct emitter *x, const struct stmt *s, const struct array *a)
 {
     const char *const name = emit_local(x, a->name), *const head = head_of(x, s);
-    const char *number = head ? arena_printf(x->m->arena, "(by_heads ? 0 : %s) * %s * %s + ", head,
-                                             tiles_along(x, a, 0), tiles_along(x, a, 1))
+    const char *number = head ? emit_format(x, "(by_heads ? 0 : %s) * %s * %s + ", head, tiles_along(x, a, 0),
+                                            tiles_along(x, a, 1))
                               : "";
-    number = arena_printf(x->m->arena, "%s%s * %s + %s", number, number_along(x, a, 0), tiles_along(x, a, 1),
-                          number_along(x, a, 1));
+    number = emit_format(x, "%s%s * %s + %s", number, number_along(x, a, 0), tiles_along(x, a, 1),
+                         number_along(x, a, 1));
     emit_line(x, "/* %s, which this thread may have from an earlier sequence */", name);
     emit_line(x, "struct known_tile *const %s_known = place_of_tile(%s_places, %s, %lld);", name, name, number,
               (long long)a->remembered);

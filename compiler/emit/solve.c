@@ -8,42 +8,41 @@ static const char *first_of(struct emitter *x, const struct stmt *s, const struc
 {
     const char *const corner = emit_corner(x, s, r);
     if (!s->backward) return corner;
-    return arena_printf(x->m->arena, "%s + (%s - 1) * (%s)", corner, emit_range(x, s->axes[0]), step);
+    return emit_format(x, "%s + (%s - 1) * (%s)", corner, emit_range(x, s->axes[0]), step);
 }
 
 /* Returns the step from an equation to the equation that is solved next. */
 static const char *next_of(struct emitter *x, const struct stmt *s, const char *step)
 {
-    return s->backward ? arena_printf(x->m->arena, "-(%s)", step) : step;
+    return s->backward ? emit_format(x, "-(%s)", step) : step;
 }
 
 void emit_solve(struct emitter *x, const struct stmt *s)
 {
     const struct ref *to = &s->assign[0].to, *weights = &s->operand[0], *rest = &s->operand[1], *rate = &s->operand[2];
-    struct arena *arena = x->m->arena;
     const char *t = x->m->axis[s->axes[0]].name, *l = x->m->axis[s->axes[1]].name, *j = x->m->axis[s->axis].name,
-               *name = emit_array(x, to), *size = "int64_t ", *numbers = arena_printf(arena, "const %s *", x->real);
+               *name = emit_array(x, to), *size = "int64_t ";
     const char *const w_row = emit_step(x, weights, s->axes[0]), *const w_step = emit_step(x, weights, s->axis),
                       *const rate_step = emit_step(x, rate, s->axis), *const x_row = emit_step(x, rest, s->axes[0]),
                       *const u_row = emit_step(x, to, s->axis);
     const char *const lanes = x->cut[s->axes[1]]
-                                  ? arena_printf(arena, "round_up(%s, %d)", emit_range(x, s->axes[1]), x->lanes)
-                                  : arena_printf(arena, "%lld", (long long)emit_most_lanes(x, to));
+                                  ? emit_format(x, "round_up(%s, %d)", emit_range(x, s->axes[1]), x->lanes)
+                                  : emit_format(x, "%lld", (long long)emit_most_lanes(x, to));
     emit_line(x, "/* %s[%s][%s] = %s[%s] * (%s[%s][%s] - sum over %s %s %s of %s * %s[%s][%s]) */", name, t, l,
               emit_array(x, rate), t, emit_array(x, rest), t, l, j, s->backward ? ">" : "<", t, emit_array(x, weights),
               name, j, l);
     const struct product_argument argument[] = {
         {"lanes", size, lanes},
-        {"first", size, s->resumes ? arena_printf(arena, "%s_new - %s0", t, t) : "0"},
+        {"first", size, s->resumes ? emit_format(x, "%s_new - %s0", t, t) : "0"},
         {"rows", size, emit_range(x, s->axes[0])},
-        {"w", numbers, first_of(x, s, weights, arena_printf(arena, "%s + %s", w_row, w_step))},
+        {"w", x->input, first_of(x, s, weights, emit_format(x, "%s + %s", w_row, w_step))},
         {"w_row", size, next_of(x, s, w_row)},
         {"w_step", size, next_of(x, s, w_step)},
-        {"rate", numbers, first_of(x, s, rate, rate_step)},
+        {"rate", x->input, first_of(x, s, rate, rate_step)},
         {"rate_step", size, next_of(x, s, rate_step)},
-        {"x", numbers, first_of(x, s, rest, x_row)},
+        {"x", x->input, first_of(x, s, rest, x_row)},
         {"x_row", size, next_of(x, s, x_row)},
-        {"u", arena_printf(arena, "%s *", x->real), first_of(x, s, to, u_row)},
+        {"u", x->output, first_of(x, s, to, u_row)},
         {"u_row", size, next_of(x, s, u_row)},
     };
     emit_product_call(x, s->hides ? "solve_hiding" : "solve", argument, (int)(sizeof argument / sizeof *argument));

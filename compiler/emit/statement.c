@@ -66,11 +66,6 @@ static const struct stmt *emit_simple(struct emitter *x, const struct stmt *s)
     return s;
 }
 
-static bool adds_to_kept(const struct emitter *x, const struct stmt *s)
-{
-    return s && s->assigns > 0 && x->l->array[s->assign[0].to.of].kept;
-}
-
 /* Prints what each iteration of a loop computes. `part`: the loop's axis has constant size. */
 static void emit_iteration(struct emitter *x, const struct stmt *loop, bool part)
 {
@@ -164,8 +159,9 @@ void emit_statements(struct emitter *x, const struct stmt *s)
         }
         case LOOPS_IF:
             emit_line(x, "if (%s) {%s", s->where ? emit_integer(x, s->where) : emit_outside(x, s),
-                      s->body && s->body->op == LOOPS_FOR    ? ""
-                      : adds_to_kept(x, s->body)             ? " /* the chunk is full */"
+                      s->body && s->body->op == LOOPS_FOR ? ""
+                      : s->body && s->body->assigns > 0 && x->l->array[s->body->assign[0].to.of].kept
+                          ? " /* the chunk is full */"
                       : s->where && s->where->op == EXPR_NOT ? " /* the tile is wholly inside the mask */"
                                                              : " /* the tile is partly outside the mask */");
             open_block(x);

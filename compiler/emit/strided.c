@@ -62,9 +62,8 @@ int emit_axis_of_caller(const struct emitter *x, const struct array *a, int k)
 
 const char *emit_stride_of_caller(const struct emitter *x, const struct array *a, int k)
 {
-    struct arena *const arena = x->m->arena;
     const char *const name = emit_local(x, a->name);
-    const char *stride = arena_printf(arena, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
+    const char *stride = emit_format(x, "%s_stride_%d", name, emit_axis_of_caller(x, a, k));
     const struct kernel_array *const rows = emit_strided_rows(x, a);
     if (rows) {
         const enum size_source source = source_of(x, a, k);
@@ -72,9 +71,9 @@ const char *emit_stride_of_caller(const struct emitter *x, const struct array *a
                    head = own || source == SIZE_KV_HEADS || source == SIZE_MEMBERS || source == SIZE_HEADS,
                    row = axis_is_sequence(&x->m->axis[a->axes[k]]) || source == SIZE_ROWS;
         if (source == SIZE_BATCH || head || row)
-            stride = arena_printf(arena, "%s_%s", name, row ? "row" : head ? "head" : "batch");
+            stride = emit_format(x, "%s_%s", name, row ? "row" : head ? "head" : "batch");
     }
-    return emit_axis_of_heads(x, a, k) ? arena_printf(arena, "members * %s", stride) : stride;
+    return emit_axis_of_heads(x, a, k) ? emit_format(x, "members * %s", stride) : stride;
 }
 
 bool emit_has_dropped(const struct emitter *x, const struct array *a)
@@ -105,7 +104,6 @@ static const struct expr *size_from(const struct emitter *x, enum size_source so
 
 int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_of_caller *level)
 {
-    struct arena *const arena = x->m->arena;
     int count = 0;
     for (int k = 0; k < a->rank; k++) {
         if (source_of(x, a, k) != SIZE_ROWS) {
@@ -115,9 +113,8 @@ int emit_levels_of(const struct emitter *x, const struct array *a, struct axis_o
         const int queries = emit_axis_of_caller(x, a, k);
         const char *const name = emit_local(x, a->name);
         level[count++] = (struct axis_of_caller){size_from(x, SIZE_MEMBERS),
-                                                 arena_printf(arena, "%s_stride_%d", name, queries - 1)};
-        level[count++] = (struct axis_of_caller){size_from(x, SIZE_N_Q),
-                                                 arena_printf(arena, "%s_stride_%d", name, queries)};
+                                                 emit_format(x, "%s_stride_%d", name, queries - 1)};
+        level[count++] = (struct axis_of_caller){size_from(x, SIZE_N_Q), emit_format(x, "%s_stride_%d", name, queries)};
     }
     return count;
 }

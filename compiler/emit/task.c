@@ -72,14 +72,14 @@ static const char *strides_of(const struct emitter *x, const struct array *a)
 {
     const char *name = emit_local(x, a->name);
     const struct kernel_array *const param = emit_strided_rows(x, a);
-    return arena_printf(x->m->arena, "call->array[ARRAY_%s].strides", param ? param->identifier : name);
+    return emit_format(x, "call->array[ARRAY_%s].strides", param ? param->identifier : name);
 }
 
 /* Returns C for the address of the first element of an array of a call. */
 static const char *first_element(const struct emitter *x, const struct array *a, const char *name)
 {
-    return arena_printf(x->m->arena, "(%s%s *)call->array[ARRAY_%s].at", a->kind == ARRAY_OUTPUT ? "" : "const ",
-                        emit_stored(a->dtype), name);
+    return emit_format(x, "(%s%s *)call->array[ARRAY_%s].at", a->kind == ARRAY_OUTPUT ? "" : "const ",
+                       emit_stored(a->dtype), name);
 }
 
 /* Returns the member of struct attn_problem with the number of rows of the sums of a head. */
@@ -91,7 +91,6 @@ static const char *rows_of_sums(const struct emitter *x, const struct array *a)
 /* Returns C for the address of an array that has numbers per token, at the task's batch index and head. */
 static const char *address_of_rows(struct emitter *x, const struct array *a, const char *name)
 {
-    struct arena *arena = x->m->arena;
     const bool members = emit_has_members(x, a), rows = emit_of_rows(x, a) && !emit_strided_rows(x, a),
                b = task_fixes(x, SIZE_BATCH) && !reads_all(x, a, SIZE_BATCH),
                own = emit_strided_rows(x, a) && array_own_heads(emit_strided_rows(x, a)),
@@ -99,28 +98,27 @@ static const char *address_of_rows(struct emitter *x, const struct array *a, con
                m = task_fixes(x, SIZE_MEMBERS);
     const char *strides = strides_of(x, a), *index = emit_head_index(x, a, "g"),
                *head = !members ? index
-                       : m      ? arena_printf(arena, "(%s * members + m)", index)
-                                : arena_printf(arena, "%s * members", index),
+                       : m      ? emit_format(x, "(%s * members + m)", index)
+                                : emit_format(x, "%s * members", index),
                *made = "", *const first = first_element(x, a, name);
     if (emit_sums_of_queries(x, a))
-        return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.%s * %lld", first, head, rows_of_sums(x, a),
-                            (long long)emit_row_of_sums(x->m, a));
-    if (rows && b && g) return arena_printf(arena, "%s + (b * call->p.heads + %s) * call->p.n_q", first, head);
+        return emit_format(x, "%s + (b * call->p.heads + %s) * call->p.%s * %lld", first, head, rows_of_sums(x, a),
+                           (long long)emit_row_of_sums(x->m, a));
+    if (rows && b && g) return emit_format(x, "%s + (b * call->p.heads + %s) * call->p.n_q", first, head);
     if (rows) {
-        if (b) made = arena_printf(arena, " + b * call->p.heads * call->p.n_q");
-        return arena_printf(arena, g ? "%s%s + %s * call->p.n_q" : "%s%s", first, made, head);
+        if (b) made = emit_format(x, " + b * call->p.heads * call->p.n_q");
+        return emit_format(x, g ? "%s%s + %s * call->p.n_q" : "%s%s", first, made, head);
     }
-    if (b) made = arena_printf(arena, " + b * %s.batch", strides);
+    if (b) made = emit_format(x, " + b * %s.batch", strides);
     if (members && m && x->c->program.by_heads)
-        return arena_printf(arena, "%s%s + %s * call->array[ARRAY_%s].group + m * %s.head", first, made, index, name,
-                            strides);
-    return arena_printf(arena, g ? "%s%s + %s * %s.head" : "%s%s", first, made, head, strides);
+        return emit_format(x, "%s%s + %s * call->array[ARRAY_%s].group + m * %s.head", first, made, index, name,
+                           strides);
+    return emit_format(x, g ? "%s%s + %s * %s.head" : "%s%s", first, made, head, strides);
 }
 
 /* Returns C for the address of an array whose strides the caller may give. */
 static const char *address_of_strided(struct emitter *x, const struct array *a)
 {
-    struct arena *const arena = x->m->arena;
     const char *const name = emit_strided(x, a)->identifier;
     const bool whole = dtype_is_integer(a->dtype) && !emit_starts_at_sequence(x, a);
     const char *made = first_element(x, a, name);
@@ -129,8 +127,8 @@ static const char *address_of_strided(struct emitter *x, const struct array *a)
         const char *const factor = emit_axis_of_heads(x, a, k) ? "members * " : "", *const index = emit_integer_text(
                                                                                         x, expr_index(x->m, a->axes[k]),
                                                                                         true);
-        made = arena_printf(arena, "%s + %s * %scall->array[ARRAY_%s].stride[%d]", made, index, factor, name,
-                            emit_axis_of_caller(x, a, k));
+        made = emit_format(x, "%s + %s * %scall->array[ARRAY_%s].stride[%d]", made, index, factor, name,
+                           emit_axis_of_caller(x, a, k));
     }
     return made;
 }
@@ -139,7 +137,6 @@ static const char *address_of_strided(struct emitter *x, const struct array *a)
    its axis. */
 static const char *address_of(struct emitter *x, const struct array *a)
 {
-    struct arena *arena = x->m->arena;
     const char *name = emit_local(x, a->name);
     if (emit_has_row_strides(x, a) || emit_of_rows(x, a) || emit_strided_rows(x, a)) return address_of_rows(x, a, name);
     if (emit_strided(x, a)) return address_of_strided(x, a);
@@ -153,17 +150,17 @@ static const char *address_of(struct emitter *x, const struct array *a)
         if (fixed && axis->source == SIZE_BATCH && a->kind == ARRAY_PARAM && !emit_starts_at_first(x, a))
             index = emit_integer_text(x, expr_index(x->m, a->axes[k]), true);
         if (fixed)
-            made = made ? arena_printf(arena, "(%s * %s + %s)", made, size, index) : index;
+            made = made ? emit_format(x, "(%s * %s + %s)", made, size, index) : index;
         else if (made)
-            made = arena_printf(arena, "%s * %s", made, size);
+            made = emit_format(x, "%s * %s", made, size);
     }
     const char *const first = first_element(x, a, name);
-    return made ? arena_printf(arena, "%s + %s", first, made) : first;
+    return made ? emit_format(x, "%s + %s", first, made) : first;
 }
 
 const char *task_kept(const struct emitter *x, const char *state)
 {
-    return arena_printf(x->m->arena, "call->%s + task * %lld", state, (long long)x->l->kept);
+    return emit_format(x, "call->%s + task * %lld", state, (long long)x->l->kept);
 }
 
 /* Declares an integer if the body uses it. */
@@ -179,10 +176,9 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
     for (int a = 0; a < x->l->arrays; a++) {
         const struct array *array = &x->l->array[a];
         const char *c = array->held         ? emit_held(x, array)
-                        : array->remembered ? arena_printf(x->m->arena, "%s_kept", emit_local(x, array->name))
+                        : array->remembered ? emit_format(x, "%s_kept", emit_local(x, array->name))
                                             : emit_local(x, array->name),
-                   *last = arena_printf(x->m->arena, "last_%s", c),
-                   *whole = array->hides ? emit_ids_base(x, array) : "";
+                   *last = emit_format(x, "last_%s", c), *whole = array->hides ? emit_ids_base(x, array) : "";
         const bool reads = has_word(body, c) || has_word(body, last), hides = *whole && has_word(body, whole);
         if (array->kind == ARRAY_TABLE || (!reads && !hides)) continue;
         if (hides)
@@ -226,25 +222,24 @@ static void array_pointers(struct emitter *x, const char *body, struct text *out
         const bool of_caller = array_of_elements(x->l, array) || emit_of_rows(x, array),
                    left = array->kind == ARRAY_INPUT && (array->sums ? !emit_sums_of_queries(x, array) : !of_caller);
         if (left || emit_is_wanted(x, array))
-            place = arena_printf(x->m->arena, "call->array[ARRAY_%s].at%s ? %s : NULL", c,
-                                 array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
+            place = emit_format(x, "call->array[ARRAY_%s].at%s ? %s : NULL", c,
+                                array->kind == ARRAY_OUTPUT ? emit_outer_leaves(x, array) : "", place);
         if (reads)
             text_add(out, "    %s%s *const %s = %s;\n", array->kind == ARRAY_OUTPUT ? "" : "const ",
                      emit_stored(array->dtype), emit_has_dropped(x, array) ? last : c, place);
-        struct arena *const arena = x->m->arena;
         const char *const strides = strides_of(x, array);
-        declare(body, arena_printf(arena, "%s_row", c), arena_printf(arena, "%s.row", strides), out);
+        declare(body, emit_format(x, "%s_row", c), emit_format(x, "%s.row", strides), out);
         const struct kernel_array *const strided = emit_strided(x, array);
         for (int k = 0; strided && k < strided->rank; k++)
-            declare(body, arena_printf(arena, "%s_stride_%d", c, k),
-                    arena_printf(arena, "call->array[ARRAY_%s].stride[%d]", strided->identifier, k), out);
-        declare(body, arena_printf(arena, "%s_batch", c),
-                contiguous ? "call->p.heads * call->p.n_q" : arena_printf(arena, "%s.batch", strides), out);
-        declare(body, arena_printf(arena, "%s_head", c),
-                emit_sums_of_queries(x, array) ? arena_printf(arena, "call->p.%s * %lld", rows_of_sums(x, array),
-                                                              (long long)emit_row_of_sums(x->m, array))
+            declare(body, emit_format(x, "%s_stride_%d", c, k),
+                    emit_format(x, "call->array[ARRAY_%s].stride[%d]", strided->identifier, k), out);
+        declare(body, emit_format(x, "%s_batch", c),
+                contiguous ? "call->p.heads * call->p.n_q" : emit_format(x, "%s.batch", strides), out);
+        declare(body, emit_format(x, "%s_head", c),
+                emit_sums_of_queries(x, array) ? emit_format(x, "call->p.%s * %lld", rows_of_sums(x, array),
+                                                             (long long)emit_row_of_sums(x->m, array))
                 : contiguous                   ? "call->p.n_q"
-                                               : arena_printf(arena, "%s.head", strides),
+                                               : emit_format(x, "%s.head", strides),
                 out);
     }
 }
@@ -259,7 +254,6 @@ bool task_from_last(const struct emitter *x, const struct stmt *loop)
 static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop, const char *number, struct text *out)
 {
     const char *const axis = x->m->axis[loop->axis].name, *const size = emit_size(x->m, loop->axis);
-    struct arena *const arena = x->m->arena;
     const bool from_last = task_from_last(x, loop), counted = loop->apart || loop->ordered || from_last;
     task_piece(loop->apart     ? "TILE_OF_RESIDUE"
                : loop->ordered ? "TILE_IN_ORDER"
@@ -267,9 +261,9 @@ static const char *tile_of_iteration(struct emitter *x, const struct stmt *loop,
                                : "RANGE",
                (const struct piece_word[]){{"SIZE", .text = size},
                                            {"NUMBER", .text = number},
-                                           {"FROM", .text = arena_printf(arena, "%s0", axis)},
-                                           {"TO", .text = arena_printf(arena, "%s1", axis)},
-                                           {"COUNT", .text = arena_printf(arena, "%s_count", axis)},
+                                           {"FROM", .text = emit_format(x, "%s0", axis)},
+                                           {"TO", .text = emit_format(x, "%s1", axis)},
+                                           {"COUNT", .text = emit_format(x, "%s_count", axis)},
                                            {"STEP", .number = loop->step},
                                            {"PERIOD", .number = loop->period},
                                            {"RUN", .number = loop->step * loop->period},
@@ -308,7 +302,7 @@ static const char *sorted_by_heads(struct emitter *x, const struct chain *chain,
     const char *heads = NULL;
     for (int k = 1; k <= loops; k++) {
         const char *const size = emit_size(x->m, chain->loop[k]->axis);
-        heads = heads ? arena_printf(x->m->arena, "%s * %s", heads, size) : size;
+        heads = heads ? emit_format(x, "%s * %s", heads, size) : size;
     }
     task_piece("BY_HEADS",
                (const struct piece_word[]){{"OF_HEAD", .text = emit_kept_tiles_of_head(x, a)},
@@ -340,7 +334,7 @@ static void decode(struct emitter *x, const struct chain *chain, const char *ite
             size = tile_of_iteration(x, loop, number, out);
         else if (has_word(users, axis))
             text_add(out, "    const int64_t %s = %s%s%s;\n", axis, number, k ? " % " : "", k ? size : "");
-        number = arena_printf(x->m->arena, "%s / %s", number, size);
+        number = emit_format(x, "%s / %s", number, size);
     }
 }
 
@@ -354,8 +348,8 @@ static void sizes(struct emitter *x, const char *users, struct text *out)
         const char *size = emit_size(x->m, a),
                    *n = size_name(x->m->axis[a].source == SIZE_CHUNKS ? SIZE_N_K : SIZE_N_Q);
         if (axis_is_chunks(&x->m->axis[a]) && has_word(users, size))
-            chunks = arena_printf(x->m->arena, "    const int64_t %s = %s > 0 ? (%s - 1) / %lld + 1 : 1;\n", size, n, n,
-                                  (long long)x->m->axis[a].extent);
+            chunks = emit_format(x, "    const int64_t %s = %s > 0 ? (%s - 1) / %lld + 1 : 1;\n", size, n, n,
+                                 (long long)x->m->axis[a].extent);
     }
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         const char *name = size_name(given[k]);

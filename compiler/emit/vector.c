@@ -38,14 +38,13 @@ const char *emit_early(const struct emitter *x, enum dtype dtype, bool parts)
     const int rows = early_of(t, dtype);
     const char *const on = is_packed(dtype) ? "" : dtype_is_narrow(dtype) ? t->early_narrow_on : t->early_on;
     if (!rows) return NULL;
-    if (!*on) return arena_printf(x->m->arena, "%d", rows);
+    if (!*on) return emit_format(x, "%d", rows);
     const int64_t keys = x->c->state.paged && !parts ? keys_of_tile(x->m, x->l->body) : 0;
     /* tiles of keys on several pages are copied, so they are in the cache */
-    const char *const in_place = keys ? arena_printf(x->m->arena,
-                                                     " && (!call->pages || call->pages->tokens %% %lld == 0)",
-                                                     (long long)keys)
+    const char *const in_place = keys ? emit_format(x, " && (!call->pages || call->pages->tokens %% %lld == 0)",
+                                                    (long long)keys)
                                       : "";
-    return arena_printf(x->m->arena, "%s%s ? %d : 0", on, in_place, rows);
+    return emit_format(x, "%s%s ? %d : 0", on, in_place, rows);
 }
 
 /* More rows at a time load and store the sums less often. The target must have 32 registers of 64 bytes. */

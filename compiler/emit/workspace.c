@@ -120,7 +120,7 @@ int64_t emit_workspace(const struct emission *p, const struct target *t, const s
     const int64_t real = dtype_bytes(dtype_of_sums(p->spec->dtype)), n_k = size->n_k,
                   corrected = p->of[STEP_CORRECT].count ? whole_lines(p->spec->value_dim * real * size->batch *
                                                                       size->kv_heads * size->members * n_k) *
-                                                              systems_of_keys(p->compilation[0]->source)
+                                                              graph_count(p->compilation[0]->source, GRAPH_SOLVE)
                                                         : 0;
     int64_t thread = of_versions(&p->of[STEP_FORWARD], t, n_k);
     for (int step = 0; step < STEPS; step++)

@@ -66,11 +66,6 @@ static void catch_signal(int number)
     caught = number;
 }
 
-static void ignore_signal(int number)
-{
-    (void)number;
-}
-
 static void guard_begin(struct guard *g)
 {
     sigset_t block;
@@ -78,7 +73,7 @@ static void guard_begin(struct guard *g)
     caught = 0;
     for (int k = 0; k < GUARDED; k++) sigaddset(&block, guarded[k]);
     sigprocmask(SIG_BLOCK, &block, &g->mask);
-    struct sigaction action = {.sa_handler = catch_signal}, child = {.sa_handler = ignore_signal};
+    struct sigaction action = {.sa_handler = catch_signal}, child = {.sa_handler = SIG_DFL};
     sigemptyset(&action.sa_mask);
     sigemptyset(&child.sa_mask);
     for (int k = 0; k < GUARDED; k++) {

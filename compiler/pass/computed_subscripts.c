@@ -79,13 +79,6 @@ static const struct expr *of_strip(struct module *m, const struct differences *d
     return expr_replace(m, e, expr_index(m, d->lane), expr_add(m, expr_index(m, d->axis), d->lowest));
 }
 
-/* Returns the subscript of the strip's element for `lane` and `other`. */
-static const struct expr *place_in_strip(struct module *m, const struct differences *d)
-{
-    const struct expr *const difference = expr_sub(m, expr_index(m, d->lane), expr_index(m, d->other));
-    return expr_sub(m, difference, d->lowest);
-}
-
 /* Whether e, of statement s, has the same value in other tiles. Its elements are over the axes `own`. Without `own`,
    these are the tiles of a head, apart from the current ranges of a strip. With `own`, they are those of all sequences
    of the batch. */
@@ -176,7 +169,7 @@ static struct stmt *fill(struct walk *x, const struct stmt *s, int op, struct ar
     if (!tile.name) tile.name = d->axis >= 0 ? "of_difference" : "of_row";
     struct stmt *const made = stmt_fill(x->l, op, tile);
     *r = made->assign[0].to;
-    if (d->axis >= 0) r->sub[0] = place_in_strip(m, d);
+    if (d->axis >= 0) r->sub[0] = expr_sub(m, expr_sub(m, expr_index(m, d->lane), expr_index(m, d->other)), d->lowest);
     return made;
 }
 

@@ -3,12 +3,6 @@
 #include "pass.h"
 #include "../analysis/analysis.h"
 
-static uint32_t rows_of_copy(const struct loops *l, const struct stmt *s)
-{
-    return (stmt_reads_row(l, s, &s->operand[0]) ? 1 : 0) |
-           (stmt_reads_row(l, s, &s->assign[0].to) ? AHEAD_OF_RESULT : 0);
-}
-
 static uint32_t rows_of_map(const struct loops *l, const struct stmt *s)
 {
     const bool folds = s->rank > 0 && !ref_uses_axis(&s->assign[0].to, s->axes[s->rank - 1]);
@@ -26,7 +20,9 @@ void pass_rows_ahead(struct compilation *c)
 {
     struct stmts w = {.list = prefix_sums_are_own(c) ? c->loops->body : NULL};
     for (struct stmt *s; (s = stmts_next(&w));) {
-        if (s->op == LOOPS_COPY) s->ahead = rows_of_copy(c->loops, s);
+        if (s->op == LOOPS_COPY)
+            s->ahead = (stmt_reads_row(c->loops, s, &s->operand[0]) ? 1 : 0) |
+                       (stmt_reads_row(c->loops, s, &s->assign[0].to) ? AHEAD_OF_RESULT : 0);
         if (s->op == LOOPS_MAP) s->ahead = rows_of_map(c->loops, s);
     }
 }

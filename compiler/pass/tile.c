@@ -86,12 +86,6 @@ static bool reads_pairs(const struct expr *e, const struct roles *roles)
     return reads;
 }
 
-/* Whether the program is a quadratic form for many queries that computes rows of the result or saved values. */
-static bool makes_rows(const struct compilation *c)
-{
-    return !c->program.linear && !c->program.few && program_sums_rows(&c->program);
-}
-
 static uint32_t sequences(const struct roles *roles)
 {
     return (roles->lane < 0 ? 0 : AXIS(roles->lane)) | (roles->stream < 0 ? 0 : AXIS(roles->stream));
@@ -166,7 +160,8 @@ void pass_tile(struct compilation *c)
        less. */
     int64_t tile_k = in_cache ? (sweeps || few ? 96 : 120) : tile_q > 64 || (sweeps && !multiplies_bf16(c)) ? 144 : 288;
     const bool shared = prepares || widens;
-    if (makes_rows(c) && (shared || (few && !multiplies_bf16(c))) && see_same_keys(c->graph, &roles))
+    if (!c->program.linear && !c->program.few && program_sums_rows(&c->program) &&
+        (shared || (few && !multiplies_bf16(c))) && see_same_keys(c->graph, &roles))
         choose_short_tiles(c, few, shared, &tile_q, &tile_k);
     /* In a linear form, a tile of keys is at most a chunk. A short tile of queries has fewer masked pairs. */
     for (int a = 0; a < c->graph->module->axes; a++) {

@@ -11,11 +11,6 @@ static bool bad_shape(const struct options *o, const char *text)
     return false;
 }
 
-static bool by_length(const struct tune_shape *a, const struct tune_shape *b)
-{
-    return a->length < b->length;
-}
-
 static bool read_shape(const struct options *o, const char *text, struct tune_request *r)
 {
     struct tune_shape shape = {.batch = 1, .heads = 8, .kv_heads = 8, .threads = o->threads, .backward = o->backward};
@@ -45,7 +40,7 @@ static bool read_shape(const struct options *o, const char *text, struct tune_re
         shape.length = lengths.length[k];
         if (r->shapes == MAX_SHAPES) return bad_shape(o, text);
         int at = r->shapes++;
-        for (; at > 0 && by_length(&shape, &r->shape[at - 1]); at--) r->shape[at] = r->shape[at - 1];
+        for (; at > 0 && shape.length < r->shape[at - 1].length; at--) r->shape[at] = r->shape[at - 1];
         r->shape[at] = shape;
     }
     return true;

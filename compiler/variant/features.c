@@ -19,11 +19,6 @@ static int map_of_both(struct builder *x, int v, int other, const struct expr *e
     return build_map_over(x, &like, like.rank, 2, (int[]){v, other}, e);
 }
 
-static int row_squares(struct builder *x, int v)
-{
-    return build_row_sum(x, map_of(x, v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
-}
-
 static const struct expr *above_zero(struct builder *x, double eps)
 {
     return build_add(x, build_op2(x, EXPR_MAX, build_operand(x, 0), build_real(x, 0)), build_real(x, eps));
@@ -78,7 +73,7 @@ static int features(struct builder *x, int v, bool query, int *list, int *half)
     case FEATURE_FAVOR_POSITIVE:
     case FEATURE_FAVOR_TRIG:
         v = map_of(x, v, build_mul(x, a, quarter));
-        squares = row_squares(x, v);
+        squares = build_row_sum(x, map_of(x, v, build_mul(x, build_operand(x, 0), build_operand(x, 0))));
         *half = map_of(x, squares, build_mul(x, a, build_real(x, 0.5)));
         break;
     case FEATURE_FAVOR_RELU: break;

@@ -112,12 +112,6 @@ static void build_statistics(struct builder *x, const struct operands *operands,
 
 /* ---- the whole graph ---- */
 
-/* Whether the weights of positions that count from problem.first_key may get features. */
-static bool may_have_features(const struct spec *spec)
-{
-    return spec_may_be_linear(spec);
-}
-
 static struct builder begin(struct arena *arena, const struct spec *spec, enum counting counting, struct diagnostics *d)
 {
     struct module *m = module_new(arena, spec->name, spec->dtype);
@@ -134,8 +128,8 @@ static struct builder begin(struct arena *arena, const struct spec *spec, enum c
     x->d = module_axis(m, "d", SIZE_CONSTANT, spec->head_dim);
     x->e = module_axis(m, "e", SIZE_CONSTANT, spec->value_dim);
     x->first_key = counting ? module_axis(m, "first_key", SIZE_FIRST_KEY, 0) : -1;
-    x->first_key_of_j = counting && may_have_features(spec) ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
-                                                            : x->first_key;
+    x->first_key_of_j = counting && spec_may_be_linear(spec) ? module_axis(m, "first_key_of_j", SIZE_FIRST_KEY, 0)
+                                                             : x->first_key;
     x->all_keys = counting ? module_axis(m, "all_keys", SIZE_ALL_KEYS, 0) : -1;
     x->sink_mode = spec->emit & EMIT_STATISTICS && spec_has_constant(spec)
                        ? module_axis(m, "sink_mode", SIZE_SINK_MODE, 0)

@@ -104,11 +104,6 @@ static int is_whole(const struct kernel *kernel, const struct array *a)
     return a->origin == FROM_LEFT && a->wanted && a->whole && kernel->real == kernel->element;
 }
 
-static size_t left_bytes(const struct kernel *kernel, const struct array *a, const struct attn_problem *p)
-{
-    return whole_lines(bytes_times(attn_call_elements(a, p), (int64_t)kernel->real));
-}
-
 /* Places the left arrays of the linear or quadratic form at `left`, if the call wants a gradient that needs them.
    Returns their bytes. If `call` is NULL, it only returns the bytes. */
 static size_t place_left(struct call *call, const struct kernel *kernel, const struct attn_problem *p, int linear,
@@ -129,7 +124,7 @@ static size_t place_left(struct call *call, const struct kernel *kernel, const s
             call->array[k].strides = (struct attn_strides){
                 (int64_t)bytes_times(head, a->whole ? p->heads : p->kv_heads), (int64_t)head, a->elements};
         }
-        if (!whole) at = bytes_plus(at, left_bytes(kernel, a, p));
+        if (!whole) at = bytes_plus(at, whole_lines(bytes_times(attn_call_elements(a, p), (int64_t)kernel->real)));
     }
     return at;
 }

@@ -227,9 +227,7 @@ static const char *prefix_sums(struct arena *arena, const struct graph *g, const
         if (v->op == GRAPH_INPUT || v->op == GRAPH_PARAM)
             in[given++] = random_tensor(arena, v->name, elements(g->module, v->rank, v->axes, s));
     }
-    const char *wrong = prefix_tensors(g, s, in, given, out, made);
-    if (!wrong) wrong = corrected_tensors(g, s, in, given, out, made);
-    return wrong ? wrong : lists_tensors(g, s, in, given, out, made);
+    return computed_tensors(g, s, in, given, out, made);
 }
 
 /* Checks that `after` computes what `before` computes. `of` says whether the program is only for few queries.

@@ -412,9 +412,7 @@ static enum status make_sample(const struct checking *c, int n, bool rounded, ui
     struct sample *const s = &c->sample[n];
     draw_positions(c, n, state);
     check_place(p->graph->module, s);
-    const char *wrong = prefix_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
-    if (!wrong) wrong = corrected_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
-    if (!wrong) wrong = lists_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
+    const char *wrong = computed_tensors(p->graph, &c->size[n], s->tensor, s->tensors, s->computed, &s->computeds);
     if (wrong) complain(c->o, "%s: %s", p->spec->name, wrong);
     enum status status = wrong ? STATUS_MACHINE : find_expected(c, p->graph, n, rounded, state, &c->sample[n]);
     c->extended[n] = c->sample[n];

@@ -106,11 +106,6 @@ static int taken(struct chunks *p, int v)
     return p->part[v] - 1;
 }
 
-static bool has_queries(const struct chunks *p, int v)
-{
-    return (value_axes(&p->g->value[v]) & axes_with_size(p->m, SIZE_N_Q)) != 0;
-}
-
 /* Returns the copy of v, a sum of direction 1. The terms that direction -1 can compute become one part. */
 static int copy_of_sum(struct chunks *p, int v)
 {
@@ -120,7 +115,7 @@ static int copy_of_sum(struct chunks *p, int v)
     for (int k = 0; k < all.operands; k++) {
         struct ref r = all.operand[k];
         const bool first = p->direction[r.of] < 0 || (!p->direction[r.of] && p->of_pairs[r.of]);
-        const bool here = first && !has_queries(p, r.of);
+        const bool here = first && !(value_axes(&p->g->value[r.of]) & axes_with_size(p->m, SIZE_N_Q));
         any |= here;
         r.of = copy_of(p, r.of, here ? -1 : 1);
         const struct expr *const read = reversal_operand(p->x, here ? &before : &after, r), *const none = expr_real(

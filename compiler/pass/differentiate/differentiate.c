@@ -50,13 +50,6 @@ static void reverse(struct reversal *x, int v)
     }
 }
 
-/* Reverses the values after the SOLVE once more, because they also depend on the weights, features and states that make
-   the solution. */
-static void reverse_again(struct reversal *x, int solve)
-{
-    for (int v = x->forward - 1; v > solve && !x->failed; v--) reverse(x, v);
-}
-
 /* Forgets the terms of value `first` and of all later values, because these terms have been passed on. */
 static void forget_terms(struct reversal *x, int first)
 {
@@ -118,13 +111,6 @@ static bool over_heads(const struct reversal *x, struct value *v)
     return true;
 }
 
-/* Returns a sum over no rows, with the axes of `like`. It is 0. Loops have no statement that runs over heads alone. */
-static int sum_of_nothing(struct reversal *x, const struct value *like)
-{
-    return graph_reduce(x->g, FOLD_SUM, 0, like->rank, like->axes, graph_ref(x->g, x->given_dout, NULL),
-                        expr_int(x->m, 0));
-}
-
 /* Adds the output "dNAME": the gradient of value v, an array like `like`. v = -1: the gradient is 0. */
 static void output_gradient(struct reversal *x, const struct value *like, const struct module *named, int v)
 {
@@ -137,8 +123,10 @@ static void output_gradient(struct reversal *x, const struct value *like, const 
     if (v >= 0 && reversal_has_rows(x, v)) {
         map.expr = reversal_add_rows(x, &map, v, own ? map.expr : NULL);
         if (!map.expr) return;
-    } else if (!own && over_heads(x, &map))
-        map.expr = reversal_value(x, &map, sum_of_nothing(x, &map));
+    } else if (!own && over_heads(x, &map)) { /* a sum over no rows: no statement runs over heads alone */
+        const struct ref dout = graph_ref(g, x->given_dout, NULL);
+        map.expr = reversal_value(x, &map, graph_reduce(g, FOLD_SUM, 0, map.rank, map.axes, dout, expr_int(x->m, 0)));
+    }
     if (like->op == GRAPH_INPUT) map.expr = with_gradients_within(x, &map, like->name, map.expr);
     if (g->outputs == MAX_OUTPUTS) reversal_fail(x, "too many parameters");
     graph_output(g, arena_printf(x->m->arena, "d%s", like->name), reversal_append(x, map));
@@ -281,7 +269,8 @@ void pass_differentiate(struct compilation *c)
         const bool solve = g->value[v].op == GRAPH_SOLVE && x->of[v].terms;
         if (solve) forget_terms(x, v + 1);
         reverse(x, v);
-        if (solve) reverse_again(x, v);
+        /* Later values also depend on the weights, features and states that make the solution. */
+        for (int w = x->forward - 1; solve && w > v && !x->failed; w--) reverse(x, w);
     }
     reversal_show_rows(x);
     output_gradients(x);

@@ -62,13 +62,6 @@ static const struct expr *free_index(struct solution *s, int64_t extent)
     return expr_index(s->x->m, axis);
 }
 
-/* Adds value < range to s->valid. */
-static void require_below(struct solution *s, const struct expr *value, int64_t range)
-{
-    const struct expr *inside = expr_lt(s->x->m, value, expr_int(s->x->m, range));
-    s->valid = s->valid ? expr_and(s->x->m, s->valid, inside) : inside;
-}
-
 /* Records that the quotient or remainder op(u, by) equals `to`. */
 static void note(struct solution *s, enum expr_op op, const struct expr *u, const struct expr *by,
                  const struct expr *to)
@@ -124,7 +117,10 @@ static const struct expr *solve(struct solution *s, const struct expr *e, const 
     }
     default: return NULL;
     }
-    if (range % count) require_below(s, value, range);
+    if (range % count) {
+        const struct expr *const inside = expr_lt(s->x->m, value, expr_int(s->x->m, range));
+        s->valid = s->valid ? expr_and(s->x->m, s->valid, inside) : inside;
+    }
     return solve(s, u, value);
 }
 

@@ -307,12 +307,7 @@ static void copy_zeros(struct lowering *x, const struct stmt *s, struct stmt ***
         copy_zeros(x, s->body, at);
         if (s->op != LOOPS_COPY || x->l->array[s->assign[0].to.of].kind != ARRAY_OUTPUT) continue;
         lower_set_constant(x, at, s->operand[0].of, 0);
-        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
-        copy->rank = s->rank;
-        memcpy(copy->axes, s->axes, sizeof copy->axes);
-        copy->operands = copy->assigns = 1;
-        copy->operand[0] = s->operand[0];
-        copy->assign[0] = s->assign[0];
+        lower_copy(x, at, s->rank, s->axes, s->operand[0], s->assign[0].to.of);
     }
 }
 

@@ -251,21 +251,6 @@ static void join(struct stmt ***at, struct stmt *list)
     while (**at) *at = &(**at)->next;
 }
 
-/* Makes copies of value v to outputs. */
-static void copy_to_outputs(struct by_chunks *p, int v, struct stmt ***at)
-{
-    struct lowering *const x = p->x;
-    for (int o = 0; o < p->g->outputs; o++) {
-        if (p->g->output[o].value != v) continue;
-        const int output = lower_output(x, o);
-        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
-        copy->rank = lower_tile_axes(x, &p->g->value[v], copy->axes);
-        copy->operands = copy->assigns = 1;
-        copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
-        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
-    }
-}
-
 /* Sets the roles of axes for the statements of value v. */
 static void take_roles(struct by_chunks *p, int v)
 {
@@ -312,7 +297,7 @@ static void lower_in_chunk(struct by_chunks *p, int v, struct stmt ***begin, str
     join(at, *inside);
     join(at, *end);
     p->done[v] = true;
-    if (!sums_over(&p->g->value[v], p->queries)) copy_to_outputs(p, v, at);
+    if (!sums_over(&p->g->value[v], p->queries)) lower_copy_value(p->x, v, at);
 }
 
 /* Whether all operands of v are computed. Sums over queries of the current loop are not complete: `summing` marks them.
@@ -385,15 +370,7 @@ static void add_to_state(struct by_chunks *p, const struct value *v, int array, 
     const bool swapped = !ref_uses_axis(features, axes[0]);
     const struct ref shown = lower_if_shown(x, features, lower_ref(x, vectors), along, axes[!swapped], at),
                      lanes = lower_turned(x, at, swapped ? lower_ref(x, features) : shown, along, axes[1]);
-    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
-    s->rank = 2;
-    memcpy(s->axes, axes, 2 * sizeof *axes);
-    s->axis = along;
-    s->operands = 2;
-    s->operand[0] = swapped ? shown : lower_ref(x, features);
-    s->operand[1] = lanes;
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
+    lower_product(x, at, axes, along, swapped ? shown : lower_ref(x, features), lanes, array, FOLD_SUM);
 }
 
 /* Returns the sequence that a state sums over. */
@@ -475,7 +452,7 @@ static bool lower_queries(struct by_chunks *p, bool *summing)
     }
     if (any) query_loop(p)->body = *first;
     for (int v = 0; v < p->g->values && any; v++)
-        if (summing[v]) copy_to_outputs(p, v, p->at);
+        if (summing[v]) lower_copy_value(p->x, v, p->at);
     memset(summing, 0, (size_t)p->g->values * sizeof *summing);
     return any;
 }
@@ -520,13 +497,6 @@ static void add_chunk(struct by_chunks *p, bool queries)
 static bool reads_later_state(const struct value *v)
 {
     return v->op == GRAPH_SOLVE && v->operands == SOLVE_KEYS;
-}
-
-/* Finds states that share the tile of another state. */
-static void find_merged(struct by_chunks *p)
-{
-    for (int v = 0; v < p->g->values; v++)
-        if (is_merged_state(p, v)) p->kept[p->g->value[v].operand[1].of] = true;
 }
 
 /* Lets states share the tile of their sum. The values of a SOLVE whose state has a share read the tile. */
@@ -672,7 +642,8 @@ static struct stmt *open_loops(struct by_chunks *p, struct stmt ***at)
         x->outer |= AXIS(a);
         *at = &loop->body;
     }
-    find_merged(p);
+    for (int v = 0; v < p->g->values; v++) /* states that share the tile of another state */
+        if (is_merged_state(p, v)) p->kept[p->g->value[v].operand[1].of] = true;
     begin_states(p, at);
     share_tiles(p);
     struct stmt *loop = lower_loop_over(x, at, x->chunk, zero, expr_size(p->m, x->chunk), 1);

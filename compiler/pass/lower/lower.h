@@ -122,6 +122,15 @@ struct ref lower_ref(const struct lowering *x, const struct ref *r);
 /* Appends a MAP over these axes: array `to` = e, or folded with e (+=, max). */
 struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
                           const struct expr *e);
+/* Append other statements over these axes:
+   - lower_product: a DOT, array `to` = the sum over `axis` of row * lane, or += the sum
+   - lower_equations: a SOLVE for value `solve`, where array `rest` has the values of the equations
+   - lower_copy: a COPY of `from` to array `to` */
+struct stmt *lower_product(struct lowering *x, struct stmt ***at, const int *axes, int axis, struct ref row,
+                           struct ref lane, int to, enum fold fold);
+void lower_equations(struct lowering *x, struct stmt ***at, const struct value *solve, const int *axes, bool hides,
+                     int rest, int to);
+void lower_copy(struct lowering *x, struct stmt ***at, int rank, const int *axes, struct ref from, int to);
 /* Appends a statement that sets an array to `value`. Of an array with an axis of chunks, it sets the current chunk's
    slot. */
 void lower_set_constant(struct lowering *x, struct stmt ***at, int array, double value);
@@ -200,6 +209,7 @@ void lower_select(struct lowering *x, int number);
 void lower_list(struct lowering *x, int o, struct stmt ***at);
 /* Appends the copy from the tile of output o. */
 void lower_copy_output(struct lowering *x, int o, struct stmt ***at);
+void lower_copy_value(struct lowering *x, int v, struct stmt ***at); /* to each output that has value v */
 /* Appends copies from tiles to outputs: to outputs with sums over slices if `of_slices`, otherwise to all other
    outputs that no sweep or second loop writes. */
 void lower_copy_outputs(struct lowering *x, bool of_slices, struct stmt ***at);

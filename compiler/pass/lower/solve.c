@@ -181,21 +181,13 @@ static void add_chunk(struct lowering *x, const struct value *v, int array, int 
         values = lower_if_shown(x, &v->operand[0],
                                 v->operand[1].of == x->solve ? loops_ref(x->l, solution) : lower_ref(x, &v->operand[1]),
                                 x->stream, axes[1], at);
-    struct stmt *s;
-    if (v->op == GRAPH_REDUCE) {
-        const int nest[2] = {axes[0], x->stream};
-        s = lower_assign(x, at, 2, nest, array, FOLD_SUM, first);
-    } else {
-        s = lower_append(x, at, LOOPS_DOT);
-        s->rank = 2;
-        memcpy(s->axes, axes, 2 * sizeof *axes);
-        s->axis = x->stream;
-        s->assigns = 1;
-        s->assign[0] = (struct assign){loops_ref(x->l, array), FOLD_SUM, NULL, 0};
-    }
+    const struct ref factors = lower_ref(x, &v->operand[0]);
+    const int nest[2] = {axes[0], x->stream};
+    struct stmt *const s = v->op == GRAPH_REDUCE
+                               ? lower_assign(x, at, 2, nest, array, FOLD_SUM, first)
+                               : lower_product(x, at, axes, x->stream, factors, values, array, FOLD_SUM);
     s->operands = summed;
-    s->operand[0] = lower_ref(x, &v->operand[0]);
-    if (summed == 2) s->operand[1] = values;
+    s->operand[0] = factors;
 }
 
 /* Appends the statements that add the chunk to a state, and to its transition if the program has transitions. */
@@ -207,21 +199,6 @@ static void add_to_state(struct lowering *x, int number, struct stmt ***at)
     add_chunk(x, v, own->array, solve->array, at);
     if (program_has_transitions(&x->c->program))
         add_chunk(x, v, own->transition, lower_sums_solution(x, v) ? solve->transition : -1, at);
-}
-
-/* Appends copies of the solution to outputs. */
-static void copy_solution(struct lowering *x, struct stmt ***at)
-{
-    for (int o = 0; o < x->g->outputs; o++) {
-        if (x->g->output[o].value != x->solve) continue;
-        const int output = lower_output(x, o);
-        struct stmt *const copy = lower_append(x, at, LOOPS_COPY);
-        copy->rank = lower_tile_axes(x, &x->g->value[x->solve], copy->axes);
-        copy->operands = 1;
-        copy->operand[0] = loops_ref(x->l, x->lowered[x->solve].array);
-        copy->assigns = 1;
-        copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
-    }
 }
 
 void lower_solve(struct lowering *x, struct stmt **at)
@@ -269,7 +246,7 @@ void lower_solve(struct lowering *x, struct stmt **at)
     struct stmt *const rows = lower_loop_over(x, &body, keys.lane, from, to, x->m->axis[x->chunk].extent);
     const int state = state_of_solution(x);
     rows->body = lower_keys(&keys, needed, has_share(x, state) ? -1 : x->lowered[state].array);
-    copy_solution(&keys, &body);
+    lower_copy_value(&keys, keys.solve, &body);
 
     bool *done = arena_alloc(x->m->arena, values * sizeof *done);
     for (int v = 0; v < x->g->values; v++) {
@@ -312,15 +289,8 @@ static void add_solution(struct lowering *x, int state, struct stmt ***at)
     struct stmt **const begin = *at;
     lower_keep_state(x, solve, state, at);
     name_chunk(x, *begin, solve->backward);
-    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
-    s->rank = 2;
-    memcpy(s->axes, axes, 2 * sizeof *axes);
-    s->axis = x->stream;
-    s->operands = 2;
-    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_KEYS]);
-    s->operand[1] = loops_ref(x->l, x->lowered[x->solve].array);
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, state), FOLD_SUM, NULL, 0};
+    lower_product(x, at, axes, x->stream, lower_ref(x, &solve->operand[SOLVE_KEYS]),
+                  loops_ref(x->l, x->lowered[x->solve].array), state, FOLD_SUM);
 }
 
 void lower_solution(struct lowering *x, struct stmt **at)

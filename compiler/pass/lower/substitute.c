@@ -115,16 +115,11 @@ static void divide_weights(struct lowering *x, const struct substitution *s)
 /* Appends the statement that adds the weights of a tile of keys, times the solution of these keys, to the sum. */
 static void add_earlier(struct lowering *x, const struct substitution *s)
 {
-    struct stmt *const dot = lower_append(x, &x->inside, LOOPS_DOT);
-    dot->rank = 2;
-    memcpy(dot->axes, s->axes, sizeof s->axes);
-    dot->axis = x->stream;
-    dot->operands = 2;
-    dot->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
-    dot->operand[1] = loops_ref(x->l, s->solution);
+    struct stmt *const dot = lower_product(x, &x->inside, s->axes, x->stream,
+                                           lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]),
+                                           loops_ref(x->l, s->solution), s->sum, FOLD_SUM);
     dot->where = s->hides;
-    dot->assigns = 1;
-    dot->assign[0] = (struct assign){loops_ref(x->l, s->sum), FOLD_SUM, NULL, s->compensation};
+    dot->assign[0].compensation = s->compensation;
 }
 
 /* Appends the statements that solve the system of a tile. */
@@ -143,24 +138,8 @@ static void solve_tile(struct lowering *x, const struct substitution *s)
                                                      expr_index(x->m, x->lane));
     difference->operand[1] = loops_ref(x->l, s->sum);
     if (s->inverse >= 0) difference->operand[difference->operands++] = loops_ref(x->l, s->inverse);
-    struct stmt *const system = lower_append(x, &x->inside, LOOPS_SOLVE);
-    system->backward = s->solve->backward;
-    system->hides = s->hides != NULL;
-    system->rank = 2;
-    memcpy(system->axes, s->axes, sizeof s->axes);
-    system->axis = x->stream;
-    system->operands = 3;
-    system->operand[0] = lower_ref(x, &s->solve->operand[SOLVE_WEIGHTS]);
-    system->operand[1] = loops_ref(x->l, rest);
-    system->operand[2] = lower_ref(x, &s->solve->operand[SOLVE_RATE]);
-    system->assigns = 1;
-    system->assign[0] = (struct assign){loops_ref(x->l, made), FOLD_SET, NULL, 0};
-    struct stmt *const copy = lower_append(x, &x->inside, LOOPS_COPY);
-    copy->rank = 2;
-    memcpy(copy->axes, of_tile, sizeof of_tile);
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = loops_ref(x->l, made);
-    copy->assign[0] = (struct assign){loops_ref(x->l, s->solution), FOLD_SET, NULL, 0};
+    lower_equations(x, &x->inside, s->solve, s->axes, s->hides != NULL, rest, made);
+    lower_copy(x, &x->inside, 2, of_tile, loops_ref(x->l, made), s->solution);
 }
 
 /* Appends a loop over keys with the body `inside`. */

@@ -4,8 +4,6 @@
    - The first tile sets the sums to 0. */
 #include "lower.h"
 
-#include <string.h>
-
 bool lower_sums_across(const struct lowering *x, const struct value *v)
 {
     return v->op == GRAPH_CONTRACT && x->lane >= 0 && x->stream >= 0 && value_has_axis(v, x->stream) &&
@@ -49,15 +47,8 @@ void lower_across(struct lowering *x, int number)
     const struct ref own = lower_ref(x, &v->operand[1 - pairs]); /* if it differs by member, the loops compute it */
     struct stmt ***const at = x->lowered[v->operand[1 - pairs].of].stage == INSIDE ? &x->inside : &x->before;
     const struct ref vectors = lower_turned(x, at, own, x->lane, v->axes[v->rank - 1]);
-    struct stmt *s = lower_append(x, &x->inside, LOOPS_DOT);
-    s->rank = 2;
-    s->axes[0] = x->stream;
-    s->axes[1] = v->axes[v->rank - 1];
-    s->axis = x->lane;
-    s->operands = 2;
-    s->operand[0] = lower_ref(x, &v->operand[pairs]);
-    s->operand[1] = vectors;
-    s->where = v->where;
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, x->lowered[number].array), FOLD_SUM, NULL, 0};
+    const int axes[2] = {x->stream, v->axes[v->rank - 1]};
+    lower_product(x, &x->inside, axes, x->lane, lower_ref(x, &v->operand[pairs]), vectors, x->lowered[number].array,
+                  FOLD_SUM)
+        ->where = v->where;
 }

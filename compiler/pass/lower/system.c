@@ -1,8 +1,6 @@
 /* Makes statements of the system of a chunk's keys, for solutions with values and without them. */
 #include "lower.h"
 
-#include <string.h>
-
 const struct expr *lower_shown(const struct lowering *x, const struct ref *r)
 {
     const struct value *const v = &x->g->value[r->of];
@@ -33,16 +31,9 @@ int lower_earlier(struct lowering *x, int state, int rows)
     const struct value *solve = &x->g->value[x->solve];
     const struct ref features = lower_ref(x, &solve->operand[SOLVE_FEATURES]);
     const int axes[2] = {rows, x->l->array[state].axes[1]};
-    struct stmt *s = lower_append(x, &x->end, LOOPS_DOT);
-    s->rank = 2;
-    memcpy(s->axes, axes, sizeof axes);
-    s->axis = x->l->array[state].axes[0];
-    s->operands = 2;
-    s->operand[0] = features;
-    s->operand[1] = loops_ref(x->l, state);
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, lower_new_tile(x, "from_state", 2, axes)), FOLD_SET, NULL, 0};
-    return s->assign[0].to.of;
+    const int over = x->l->array[state].axes[0], made = lower_new_tile(x, "from_state", 2, axes);
+    lower_product(x, &x->end, axes, over, features, loops_ref(x->l, state), made, FOLD_SET);
+    return made;
 }
 
 bool lower_hides(const struct lowering *x, const struct value *solve, int equations)
@@ -57,18 +48,7 @@ int lower_system(struct lowering *x, int rest)
     const int *const axes = x->l->array[rest].axes, lanes = axes[1], solution[2] = {x->stream, lanes};
     const bool hides = lower_hides(x, solve, axes[0]);
     if (hides) lower_apply_region(x, solve, SOLVE_WEIGHTS, 0);
-    struct stmt *s = lower_append(x, &x->end, LOOPS_SOLVE);
-    s->backward = solve->backward;
-    s->hides = hides;
-    s->rank = 2;
-    memcpy(s->axes, axes, 2 * sizeof *axes);
-    s->axis = x->stream;
-    s->operands = 3;
-    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_WEIGHTS]);
-    s->operand[1] = loops_ref(x->l, rest);
-    s->operand[2] = lower_ref(x, &solve->operand[SOLVE_RATE]);
-    s->assigns = 1;
     const int made = lower_new_tile(x, "corrected", 2, solution);
-    s->assign[0] = (struct assign){loops_ref(x->l, made), FOLD_SET, NULL, 0};
+    lower_equations(x, &x->end, solve, axes, hides, rest, made);
     return made;
 }

@@ -251,15 +251,55 @@ struct ref lower_ref(const struct lowering *x, const struct ref *r)
     return out;
 }
 
-struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
-                          const struct expr *e)
+/* Appends a statement over these axes, whose result array `to` is set to or folded with. */
+static struct stmt *append_over(struct lowering *x, struct stmt ***at, int op, int rank, const int *axes, int to,
+                                enum fold fold)
 {
-    struct stmt *s = lower_append(x, at, LOOPS_MAP);
+    struct stmt *const s = lower_append(x, at, op);
     s->rank = rank;
     for (int k = 0; k < rank; k++) s->axes[k] = axes[k];
     s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, e, 0};
+    s->assign[0] = (struct assign){loops_ref(x->l, to), fold, NULL, 0};
     return s;
+}
+
+struct stmt *lower_assign(struct lowering *x, struct stmt ***at, int rank, const int *axes, int to, enum fold fold,
+                          const struct expr *e)
+{
+    struct stmt *const s = append_over(x, at, LOOPS_MAP, rank, axes, to, fold);
+    s->assign[0].expr = e;
+    return s;
+}
+
+struct stmt *lower_product(struct lowering *x, struct stmt ***at, const int *axes, int axis, struct ref row,
+                           struct ref lane, int to, enum fold fold)
+{
+    struct stmt *const s = append_over(x, at, LOOPS_DOT, 2, axes, to, fold);
+    s->axis = axis;
+    s->operands = 2;
+    s->operand[0] = row;
+    s->operand[1] = lane;
+    return s;
+}
+
+void lower_equations(struct lowering *x, struct stmt ***at, const struct value *solve, const int *axes, bool hides,
+                     int rest, int to)
+{
+    struct stmt *const s = append_over(x, at, LOOPS_SOLVE, 2, axes, to, FOLD_SET);
+    s->backward = solve->backward;
+    s->hides = hides;
+    s->axis = x->stream;
+    s->operands = 3;
+    s->operand[0] = lower_ref(x, &solve->operand[SOLVE_WEIGHTS]);
+    s->operand[1] = loops_ref(x->l, rest);
+    s->operand[2] = lower_ref(x, &solve->operand[SOLVE_RATE]);
+}
+
+void lower_copy(struct lowering *x, struct stmt ***at, int rank, const int *axes, struct ref from, int to)
+{
+    struct stmt *const s = append_over(x, at, LOOPS_COPY, rank, axes, to, FOLD_SET);
+    s->operands = 1;
+    s->operand[0] = from;
 }
 
 /* Whether the tile is masked for a sum over the region. All regions of a graph with a SOLVE have only earlier keys
@@ -413,23 +453,21 @@ struct ref lower_turned(struct lowering *x, struct stmt ***at, struct ref r, int
     if (a->kind != ARRAY_TILE || ref_axis(&r, r.rank - 1) == column) return r;
     const int axes[2] = {row, column};
     const int turned = lower_new_tile(x, arena_printf(x->m->arena, "%s_turned", a->name), 2, axes);
-    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
-    copy->rank = 2;
-    memcpy(copy->axes, axes, sizeof axes);
-    copy->operands = copy->assigns = 1;
-    copy->operand[0] = r;
-    copy->assign[0].to = loops_ref(x->l, turned);
-    return copy->assign[0].to;
+    lower_copy(x, at, 2, axes, r, turned);
+    return loops_ref(x->l, turned);
 }
 
 void lower_copy_output(struct lowering *x, int o, struct stmt ***at)
 {
     const int v = x->g->output[o].value;
-    struct stmt *copy = lower_append(x, at, LOOPS_COPY);
-    const int output = x->outputs ? x->outputs[o] : lower_output(x, o);
-    copy->rank = lower_tile_axes(x, &x->g->value[v], copy->axes);
-    copy->operands = 1;
-    copy->operand[0] = loops_ref(x->l, x->lowered[v].array);
-    copy->assigns = 1;
-    copy->assign[0] = (struct assign){loops_ref(x->l, output), FOLD_SET, NULL, 0};
+    int axes[MAX_RANK];
+    const int rank = lower_tile_axes(x, &x->g->value[v], axes);
+    lower_copy(x, at, rank, axes, loops_ref(x->l, x->lowered[v].array),
+               x->outputs ? x->outputs[o] : lower_output(x, o));
+}
+
+void lower_copy_value(struct lowering *x, int v, struct stmt ***at)
+{
+    for (int o = 0; o < x->g->outputs; o++)
+        if (x->g->output[o].value == v) lower_copy_output(x, o, at);
 }

@@ -86,17 +86,8 @@ static int copy_as(struct lowering *x, struct stmt ***at, const char *name, int 
 /* Appends array = factor array, or array + factor array, with a matrix `factor`, [row middle]. */
 static void multiply(struct lowering *x, struct stmt ***at, int factor, int before, int array, enum fold fold)
 {
-    struct stmt *const s = lower_append(x, at, LOOPS_DOT);
-    const int *const axes = x->l->array[array].axes;
-    s->rank = 2;
-    s->axes[0] = axes[0];
-    s->axes[1] = axes[1];
-    s->axis = x->l->array[before].axes[0];
-    s->operands = 2;
-    s->operand[0] = loops_ref(x->l, factor);
-    s->operand[1] = loops_ref(x->l, before);
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, array), fold, NULL, 0};
+    lower_product(x, at, x->l->array[array].axes, x->l->array[before].axes[0], loops_ref(x->l, factor),
+                  loops_ref(x->l, before), array, fold);
 }
 
 /* Appends array = array * factor + added, for each element. Without `added`, it is -1. */

@@ -138,19 +138,12 @@ static void lower_dot(struct lowering *x, const struct sum *sum, int rows)
                            sum->summed[0]); /* both operands then have the summed axis last */
         if (x->l->array[row.of].kind == ARRAY_TILE) x->l->array[row.of].shared = true;
     }
-    struct stmt *s = lower_append(x, sum->at, LOOPS_DOT);
-    s->rank = 2;
-    s->axes[0] = sum->axes[0];
-    s->axes[1] = sum->axes[1];
-    s->axis = sum->summed[0];
-    s->operands = 2;
-    s->operand[0] = row;
-    s->operand[1] = lane;
+    struct stmt *const s = lower_product(x, sum->at, sum->axes, sum->summed[0], row, lane, to,
+                                         adds ? FOLD_SUM : FOLD_SET);
+    s->assign[0].compensation = compensation;
     if (sum->rescale >= 0 && !by_rows) s->operand[s->operands++] = loops_ref(x->l, sum->rescale);
     /* The region keeps infinity and NaN from pairs outside. */
     if (sum->streamed && (!sum->state || of_rows)) s->where = v->where;
-    s->assigns = 1;
-    s->assign[0] = (struct assign){loops_ref(x->l, to), adds ? FOLD_SUM : FOLD_SET, NULL, compensation};
 }
 
 /* Copies the running maximum before the current tile of keys, and returns the copy. */

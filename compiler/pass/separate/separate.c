@@ -44,12 +44,6 @@ static const char only_causal[] = "with 'delta', the only masks that are compile
 
 /* ---- the regions ---- */
 
-/* Returns the chunk of `position`, max(position, 0) / chunk. */
-static const struct expr *chunk_number(const struct separation *x, const struct expr *position, int64_t chunk)
-{
-    return expr_div(x->m, expr_max(x->m, position, expr_int(x->m, 0)), expr_int(x->m, chunk));
-}
-
 /* ---- the rewriting ---- */
 
 /* The rewriting of one weight. */
@@ -447,7 +441,7 @@ static const struct expr *set_chunk_ends(struct separation *x, const struct plan
 {
     const struct expr *const size = expr_int(x->m, plan->chunk), *const one = expr_int(x->m, 1 + plan->wait),
                              *const own = expr_index(x->m, x->chunk_axis),
-                             *const number = chunk_number(x, x->last, plan->chunk);
+                             *const number = expr_div(x->m, expr_max(x->m, x->last, expr_int(x->m, 0)), size);
     x->wait = plan->wait;
     x->before = plan->wait ? expr_le(x->m, number, expr_int(x->m, plan->wait / plan->chunk))
                            : expr_eq(x->m, number, expr_int(x->m, 0));
@@ -487,8 +481,7 @@ static bool divides_weights(const struct graph *g, int solve)
    its loops compute the values of a chunk in any order, and each SOLVE describes its state. */
 static bool needs_loops_by_chunks(const struct graph *g)
 {
-    int solves = 0;
-    for (int v = 0; v < g->values; v++) solves += g->value[v].op == GRAPH_SOLVE;
+    const int solves = graph_count(g, GRAPH_SOLVE);
     return solves > 1 || (solves && divides_weights(g, graph_find_solve(g)));
 }
 

@@ -41,12 +41,6 @@ static const struct expr *raised(struct module *m, const struct expr *exponent, 
     return degree ? expr_power(m, exponent, degree) : exp2_of(m, exponent);
 }
 
-/* Returns the exponent of a product of values with exponents a and b. */
-static const struct expr *exponent_of_product(struct scaling *s, const struct expr *a, const struct expr *b)
-{
-    return joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, a, b);
-}
-
 static const struct expr *exponent_of_quotient(struct scaling *s, const struct expr *a, const struct expr *b)
 {
     if (!b || a == b) return b ? NULL : a;
@@ -129,7 +123,7 @@ static struct power scale(struct scaling *s, const struct expr *e)
         case EXPR_SUB: exponent = agree(s, &arg[0], &arg[1]); break;
         case EXPR_MUL:
             for (int k = 0; k < 2 && s->joins; k++) split_exponential(s, &arg[k]);
-            exponent = exponent_of_product(s, arg[0].exponent, arg[1].exponent);
+            exponent = joined(s->m, s->degree ? EXPR_MUL : EXPR_ADD, arg[0].exponent, arg[1].exponent);
             break;
         case EXPR_DIV: exponent = exponent_of_quotient(s, arg[0].exponent, arg[1].exponent); break;
         case EXPR_EQ:
@@ -273,8 +267,8 @@ static bool make_plan(const struct graph *g, int v, const int *maximum, bool gro
             if (user->op == GRAPH_MAP && graph_is_output(g, w)) continue;
             bool sum = (user->op == GRAPH_CONTRACT || (user->op == GRAPH_REDUCE && user->fold == FOLD_SUM)) &&
                        maximum[w] == -1;
-            if (!sum || (graph_is_output(g, w) && (growing || user->op != GRAPH_REDUCE)) || plan->sums == MAX_OPERANDS ||
-                (plan->sums && user->where != plan->where))
+            if (!sum || (graph_is_output(g, w) && (growing || user->op != GRAPH_REDUCE)) ||
+                plan->sums == MAX_OPERANDS || (plan->sums && user->where != plan->where))
                 return false;
             if (!ref_equal(&user->operand[k], &plain)) return false;
             bool running = sums_at_run_time(g, user, weight);
