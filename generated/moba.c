@@ -77,9 +77,10 @@ TARGET APART void T(dot4)(int64_t lanes, float *best, float *known, const float 
     T(select)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
-TARGET APART void T(dot5)(int64_t lanes, float *best, float *known, int32_t *list)
+TARGET APART void T(dot5)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
 {
-    T(select_list)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, list);
+    T(select_list)(lanes, /*count=*/3, /*block=*/512, best, /*best_row=*/160, known, /*known_row=*/80, list, share,
+        /*own=*/154880);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -223,8 +224,8 @@ TARGET static void T(moba_rows)(const struct call *call, int64_t task, unsigned 
     T(transpose_out)(sum, 80, 64, i1 - i0, out + i0 * out_row, out_row, LANES);
 }
 
-/* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
-TARGET static void T(moba_select)(const struct call *call, int64_t task, unsigned char *work)
+/* Computes task number `task`: one tile of queries of one head. The threads of `share` share its keys. */
+TARGET static void T(moba_select)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t kv_heads = call->p.kv_heads;
     const int64_t members = call->p.heads / call->p.kv_heads;
@@ -235,6 +236,7 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, unsigne
     const int64_t m = task / tiles % members;
     const int64_t g = task / tiles / members % kv_heads;
     const int64_t b = task / tiles / members / kv_heads;
+    unsigned char *const work = share->work;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const q = (const float *)call->array[ARRAY_q].at + b * call->array[ARRAY_q].strides.batch + (g /
         call->sharing * members + m) * call->array[ARRAY_q].strides.head;
@@ -255,7 +257,8 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, unsigne
             T(store)(best_known + known * 80 + i, T(splat)(-INFINITY));
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+    const struct attn_range j_own = range_of_share(share, 0, min(n_k, i1 + query_start), 512);
+    for (int64_t j0 = j_own.from, j_end = j_own.to; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score[j][i] = sum over d of mean_array * q_tile */
         T(dot3)(round_up(i1 - i0, LANES), j1 - j0, mean_array + j0 * mean_array_row, mean_array_row,
@@ -281,9 +284,9 @@ TARGET static void T(moba_select)(const struct call *call, int64_t task, unsigne
         /* adds the keys of the tile to the candidates of each row */
         T(dot4)(i1 - i0, best, best_known, score, (struct attn_range){j0, j1});
     }
-    /* the numbers of the best candidates of each row */
+    /* the numbers of the best candidates of each row, of all threads */
     T(dot5)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((((((b * kv_heads) + g) * members) + m)
-        * n_q) + i0) * 3);
+        * n_q) + i0) * 3, share);
 }
 #include <attnrt/kernel/end.h>
 #else
@@ -404,7 +407,7 @@ static const struct program programs_v4[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_v4, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_v4, .tile = 64, .own = 154880, .of_pair = 128},
+     .head = moba_select_v4, .tile = 64, .own = 154880, .of_pair = 128, .together = 1},
 };
 #endif
 #if defined(__x86_64__)
@@ -416,14 +419,14 @@ static const struct program programs_v3[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_v3, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_v3, .tile = 64, .own = 154880, .of_pair = 128},
+     .head = moba_select_v3, .tile = 64, .own = 154880, .of_pair = 128, .together = 1},
 };
 #endif
 static const struct program programs_any[] = {
     {.role = RUN_FORWARD,
      .rows = moba_rows_any, .tile = 64, .own = 159488, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = moba_select_any, .tile = 64, .own = 154880, .of_pair = 128},
+     .head = moba_select_any, .tile = 64, .own = 154880, .of_pair = 128, .together = 1},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)

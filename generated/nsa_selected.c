@@ -182,9 +182,10 @@ TARGET APART void T(dot12)(int64_t lanes, float *best, float *known, const float
     T(select)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/160, known, /*known_row=*/80, value,
         /*value_row=*/80, keys);
 }
-TARGET APART void T(dot13)(int64_t lanes, float *best, float *known, int32_t *list)
+TARGET APART void T(dot13)(int64_t lanes, float *best, float *known, int32_t *list, const struct share *share)
 {
-    T(select_list)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/160, known, /*known_row=*/80, list);
+    T(select_list)(lanes, /*count=*/16, /*block=*/64, best, /*best_row=*/160, known, /*known_row=*/80, list, share,
+        /*own=*/2033920);
 }
 
 /* Computes task number `task`: one tile of queries of one head. `work` is this thread's workspace. */
@@ -1356,14 +1357,16 @@ TARGET static void T(nsa_selected_few)(const struct call *call, int64_t task, st
     synchronise(share);
 }
 
-/* Computes task number `task`: one slice of the rows of all batches and heads. `work` is this thread's workspace. */
-TARGET static void T(nsa_selected_select)(const struct call *call, int64_t task, unsigned char *work)
+/* Computes task number `task`: one slice of the rows of all batches and heads. The threads of `share` share its keys.
+   */
+TARGET static void T(nsa_selected_select)(const struct call *call, int64_t task, struct share *share)
 {
     const int64_t n_q = call->p.n_q;
     const int64_t n_k = call->p.n_k;
     const int64_t tiles = (n_q + 64 - 1) / 64, i0 = (tiles - 1 - task % tiles) * 64,
         i1 = min(i0 + 64, n_q);
     const int64_t b = task / tiles;
+    unsigned char *const work = share->work;
     const int64_t query_start = call->p.query_start ? call->p.query_start[b] : n_k - n_q;
     const float *const qg_array = (const float *)call->array[ARRAY_qg_array].at + b *
         call->array[ARRAY_qg_array].strides.batch;
@@ -1425,7 +1428,8 @@ TARGET static void T(nsa_selected_select)(const struct call *call, int64_t task,
             T(store)(best_known + known * 80 + i, T(splat)(-INFINITY));
         }
     }
-    for (int64_t j0 = 0, j_end = min(n_k, i1 + query_start); j0 < j_end; j0 += 288) {
+    const struct attn_range j_own = range_of_share(share, 0, min(n_k, i1 + query_start), 64);
+    for (int64_t j0 = j_own.from, j_end = j_own.to; j0 < j_end; j0 += 288) {
         const int64_t j1 = min(j0 + 288, j_end);
         /* score = 0.0f */
         for (int64_t qg_axis_2 = 0; qg_axis_2 < 16; qg_axis_2++) {
@@ -1517,8 +1521,8 @@ TARGET static void T(nsa_selected_select)(const struct call *call, int64_t task,
         /* adds the keys of the tile to the candidates of each row */
         T(dot12)(i1 - i0, best, best_known, weight_3, (struct attn_range){j0, j1});
     }
-    /* the numbers of the best candidates of each row */
-    T(dot13)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((b * n_q) + i0) * 16);
+    /* the numbers of the best candidates of each row, of all threads */
+    T(dot13)(i1 - i0, best, best_known, (int32_t *)call->array[ARRAY_taken].at + ((b * n_q) + i0) * 16, share);
 }
 #include <attnrt/kernel/end.h>
 #else
@@ -1673,7 +1677,8 @@ static const struct program programs_v4[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v4, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_v4, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .head = nsa_selected_select_v4, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1,
+         .together = 1},
 };
 #endif
 #if defined(__x86_64__)
@@ -1688,7 +1693,8 @@ static const struct program programs_v3[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_v3, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_v3, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .head = nsa_selected_select_v3, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1,
+         .together = 1},
 };
 #endif
 static const struct program programs_any[] = {
@@ -1698,7 +1704,8 @@ static const struct program programs_any[] = {
     {.role = RUN_FORWARD,
      .rows = nsa_selected_rows_any, .tile = 64, .own = 243904, .of_pair = 128},
     {.role = RUN_SELECT,
-     .rows = nsa_selected_select_any, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1},
+     .head = nsa_selected_select_any, .tile = 64, .own = 2033920, .of_pair = 128, .units = 1, .unit_batch = 1,
+         .together = 1},
 };
 static const struct target target[] = {
 #if defined(__x86_64__)

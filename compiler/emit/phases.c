@@ -473,6 +473,12 @@ void emit_tasks(struct emitter *x, struct text *out)
                                  ? "one slice of the rows of all batches and heads"
                              : emit_tasks_of_keys(x->l) ? "one tile of keys of one head"
                                                         : "one tile of queries of one head";
+    if (program_selects(&x->c->program)) {
+        text_add(out, "/* Computes task number `task`: %s. The threads of `share` share its keys. */\n", what);
+        head_function(x, &heads, emit_function(x->c, emit_form(x->c)), out);
+        text_free(body);
+        return;
+    }
     task_piece("TASK", (const struct piece_word[]){{"WHAT", .text = what}, {0}}, out);
     task_function(x, &heads, NULL,
                   emit_format(x, "%s(const struct call *call, int64_t task, unsigned char *work)",

@@ -239,10 +239,10 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
                 const struct compilation *c, struct text *out)
 {
     const struct loops *const l = c->loops, *const few = c->state.few_tokens ? c->state.few_tokens->loops : l;
-    const bool main = c == at->v->c;
+    const bool main = c == at->v->c, shares = emit_in_phases(l) || program_selects(&c->program);
     const char *const wanted = wanted_outputs(e, all, c);
     begin_row(at, out);
-    text_add(out, ",\n     .%s = %s, .tile = %lld, .own = %lld", emit_in_phases(l) ? "head" : "rows",
+    text_add(out, ",\n     .%s = %s, .tile = %lld, .own = %lld", shares ? "head" : "rows",
              emit_function(c, emit_form(c)), (long long)emit_tasks_of(l),
              (long long)(few->workspace > l->workspace ? few->workspace : l->workspace));
     if (c == at->v->few) {
@@ -259,8 +259,7 @@ static void row(const struct emitted_file *e, const struct table_arrays *all, co
     if (program_saves_rows(&c->program)) text_add(out, ", .saves = 1");
     if (wanted) text_add(out, ", .wanted = %s", wanted);
     tasks(c, out);
-    if (emit_in_phases(l) && (main ? at->v->cooperative : 1))
-        text_add(out, ", .together = %d", main ? at->v->cooperative : 1);
+    if (shares && (main ? at->v->cooperative : 1)) text_add(out, ", .together = %d", main ? at->v->cooperative : 1);
     common(c, out);
     if (c->program.few && emit_param_of_ids(e->p->arrays)) text_add(out, ", .any_order = 1");
     if (c->program.by_heads) text_add(out, ", .by_heads = 1");

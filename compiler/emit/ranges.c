@@ -143,11 +143,12 @@ static void open_loop(struct emitter *x, int *opened, const char *head)
 }
 
 /* Declares a union of ranges, and opens the loop over them. */
-static void range_loop(struct emitter *x, const struct stmt *s, const char *name, int *opened)
+static void range_loop(struct emitter *x, const struct stmt *s, const char *name, const char *from, const char *to,
+                       int *opened)
 {
     const char *a = x->m->axis[s->axis].name;
     emit_line(x, "/* the ranges of %s that some query of the tile may see */", a);
-    emit_union(x, s, name, emit_integer(x, s->from), emit_integer(x, s->to));
+    emit_union(x, s, name, from, to);
     for (const struct stmt *inner = s->body; inner; inner = inner->next)
         if (inner->op == LOOPS_IF && inner->ranges && inner->axis == s->axis && x->hoisted != inner->range &&
             !uses_own(x, inner)) {
@@ -320,19 +321,36 @@ static void open_runs(struct emitter *x, const struct stmt *s, const struct expr
     emit_line(x, "const int64_t %s0 = %s.from, %s1 = %s.to;", a, a, a, a);
 }
 
+/* Returns the SELECT in the loop, or NULL. The threads of a task share the keys of such a loop. */
+static const struct stmt *select_in(const struct stmt *loop)
+{
+    struct stmts w = {.list = loop->body};
+    while (stmts_next(&w))
+        if (w.now->op == LOOPS_SELECT) return w.now;
+    return NULL;
+}
+
 int emit_tile_loops(struct emitter *x, const struct stmt *s)
 {
     if (x->block[s->axis]) return block_loop(x, s);
     const char *a = x->m->axis[s->axis].name, *name = emit_format(x, "%s_range", a), *from = first_of(x, s),
                *end = emit_integer(x, s->to);
+    const struct stmt *const select = select_in(s);
     int opened = 0;
+    if (select) { /* a thread has whole blocks */
+        const long long block = (long long)select->keys_of_block;
+        emit_line(x, "const struct attn_range %s_own = range_of_share(share, %s, %s, %lld);", a, from, end,
+                  (64 + block - 1) / block * block);
+        from = emit_format(x, "%s_own.from", a);
+        end = emit_format(x, "%s_own.to", a);
+    }
     if (s->gathers) {
         gathering_loop(x, s, &opened);
         emit_find_pages(x, s);
         return opened;
     }
     if (s->ranges) {
-        range_loop(x, s, name, &opened);
+        range_loop(x, s, name, from, end, &opened);
         from = emit_format(x, "%s[piece].from", name);
         end = emit_format(x, "%s[piece].to", name);
     } else if (x->c->state.read_first && x->m->axis[s->axis].source == SIZE_N_K)

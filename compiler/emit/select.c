@@ -28,9 +28,9 @@ void emit_select(struct emitter *x, const struct stmt *s)
     const struct ref *const values = &s->operand[0];
     const char *const key = x->m->axis[s->axes[0]].name;
     const struct product_argument more[] = {
-        {"value", arena_printf(x->m->arena, "const %s *", x->real), emit_corner(x, s, values)},
+        {"value", emit_format(x, "const %s *", x->real), emit_corner(x, s, values)},
         {"value_row", "int64_t ", emit_step(x, values, s->axes[0])},
-        {"keys", "struct attn_range ", arena_printf(x->m->arena, "(struct attn_range){%s0, %s1}", key, key)}};
+        {"keys", "struct attn_range ", emit_format(x, "(struct attn_range){%s0, %s1}", key, key)}};
     emit_line(x, "/* adds the keys of the tile to the candidates of each row */");
     call(x, s, "select", &s->assign[0].to, &s->assign[1].to, s->axes[1], more, 3);
 }
@@ -42,10 +42,11 @@ void emit_list_of_keys(struct emitter *x, const struct stmt *s)
     for (int k = 0; k < to->rank - 1; k++)
         row = expr_add(x->m, expr_mul(x->m, row, expr_size(x->m, ref_axis(to, k))),
                        ref_axis(to, k) == s->axes[0] ? expr_lo(x->m, s->axes[0]) : to->sub[k]);
-    const struct product_argument more[] = {
-        {"list", "int32_t *",
-         arena_printf(x->m->arena, "(int32_t *)call->array[ARRAY_%s].at + (%s) * %lld", emit_array(x, to),
-                      emit_integer(x, row), (long long)s->count)}};
-    emit_line(x, "/* the numbers of the best candidates of each row */");
-    call(x, s, "select_list", &s->operand[0], &s->operand[1], s->axes[0], more, 1);
+    const struct product_argument more[] = {{"list", "int32_t *",
+                                             emit_format(x, "(int32_t *)call->array[ARRAY_%s].at + (%s) * %lld",
+                                                         emit_array(x, to), emit_integer(x, row), (long long)s->count)},
+                                            {"share", "const struct share *", "share"},
+                                            {"own", "int64_t ", emit_format(x, "%lld", (long long)x->l->workspace)}};
+    emit_line(x, "/* the numbers of the best candidates of each row, of all threads */");
+    call(x, s, "select_list", &s->operand[0], &s->operand[1], s->axes[0], more, 3);
 }

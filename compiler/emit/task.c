@@ -397,6 +397,7 @@ void task_function(struct emitter *x, const struct chain *heads, const struct ch
             text_add(out, "    (void)%s;\n", parameter[k]);
     text_add(out, "%s", sized.data ? sized.data : "");
     const bool tiles = loops_on_matrix_units(x->l);
+    if (!x->phases && has_word(head, "share")) text_add(&axes, "    unsigned char *const work = share->work;\n");
     text_add(out, "%s%s%s%s%s%s}\n", axes.data ? axes.data : "", start.data ? start.data : "",
              pointers.data ? pointers.data : "", tiles ? "    configure_tiles();\n" : "", body,
              tiles ? "    release_tiles();\n" : "");

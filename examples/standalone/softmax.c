@@ -3587,12 +3587,16 @@ struct attn_kernel {
     uint64_t decay_params;
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
     int weights; /* 1 if forward writes problem->weights */
-    /* For a state as an array [B, H or G, features, value_dim] of floats, or of doubles for f64. NULL without a state.
-       - state_sums: returns its bytes, or 0 if the sums of a state are not one matrix for each head
-       - state_set, state_get: NAME_state_set and NAME_state_get */
+    /* For a state as an array [B, H or G, numbers] of floats, or of doubles for f64. NULL without a state.
+       - state_sums: returns its bytes, or 0 if the sums of a state are no matrices
+       - state_set, state_get: NAME_state_set and NAME_state_get
+       - state_arrays: how many matrices the numbers of a head are, one after another
+       - state_shapes: the features and columns of each. Sums of weights have 1 column */
     size_t (*state_sums)(const struct attn_problem *problem);
     int (*state_set)(const struct attn_problem *problem, void *state, const void *sums);
     int (*state_get)(const struct attn_problem *problem, const void *params, void *state, void *sums, void *workspace);
+    int state_arrays;
+    const int64_t *state_shapes;
 };
 
 #elif ATTNRT_TYPES != 22
@@ -4657,12 +4661,10 @@ enum program_role {
 /* FORM_FEW: for few queries; FORM_HEADS: for few queries of many heads that share keys; FORM_MANY: for all others */
 enum program_form { FORM_MANY, FORM_FEW, FORM_HEADS };
 
-/* The sums of a head, if they are one matrix: element (f, e) is `row` * f + `column` * e numbers after `at`. features:
-   the number of f, or 0 if they are no such matrix. The other members are the place of the solution of 'delta' for the
-   rows of a chunk. solution_row is 0 without 'delta'. */
+/* A matrix among the sums of a head: element (f, e) is `row` * f + `column` * e numbers after `at`. */
 struct matrix_of_sums {
-    int64_t features, row, column, solution_row, solution_column;
-    size_t at, solution;
+    int64_t features, columns, row, column;
+    size_t at;
 };
 
 struct program {
@@ -4712,7 +4714,11 @@ struct program {
     void (*common)(const struct call *, int64_t, struct share *);
     void (*common_range)(const struct call *, int64_t, int64_t *);
     int64_t common_rows, common_chunk, common_row;
-    struct matrix_of_sums matrix;
+    /* The sums of a head, if they are matrices or vectors, which have 1 column: their number, or 0. solution: that of
+       'delta' for the rows of a chunk. It has 0 features without 'delta' */
+    int matrices;
+    const struct matrix_of_sums *matrix;
+    struct matrix_of_sums solution;
     int64_t chunk;                                               /* keys that are added to a state at a time */
     size_t kept;                                                 /* bytes of the sums of one head */
     void (*join)(const struct call *, int64_t, unsigned char *); /* adds the sums of a second state, for one task */
@@ -4932,6 +4938,17 @@ INLINE int64_t segment_length(const struct share *share, int64_t chunks)
     const int64_t each = (max(chunks, 1) + share->threads - 1) / share->threads,
                   rounds = (each + share->window - 1) / share->window;
     return (each + rounds - 1) / rounds;
+}
+
+/* Returns the part of from <= x < to that the thread computes. Parts are in the order of threads,
+   and begin at multiples
+   of `unit`. */
+INLINE struct attn_range range_of_share(const struct share *share, int64_t from, int64_t to, int64_t unit)
+{
+    const int64_t first = from / unit, units = to > from ? (to - 1) / unit + 1 - first : 0,
+        begin = first + units * share->number / share->threads,
+        end = first + units * (share->number + 1) / share->threads;
+    return (struct attn_range){max(from, begin * unit), min(to, end * unit)};
 }
 
 /* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
@@ -6608,7 +6625,7 @@ static void take_share(const struct program *p, int threads, int number, int the
     share->threads = there;
     share->work = workspace + (size_t)number * p->own;
     share->shared = workspace + all * p->own;
-    share->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / share->threads;
+    share->window = p->slot ? (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / there : 0;
     share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 

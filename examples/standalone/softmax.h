@@ -381,12 +381,16 @@ struct attn_kernel {
     uint64_t decay_params;
     int (*decay_sums)(const struct attn_problem *problem, const void *params, double *sums, void *workspace);
     int weights; /* 1 if forward writes problem->weights */
-    /* For a state as an array [B, H or G, features, value_dim] of floats, or of doubles for f64. NULL without a state.
-       - state_sums: returns its bytes, or 0 if the sums of a state are not one matrix for each head
-       - state_set, state_get: NAME_state_set and NAME_state_get */
+    /* For a state as an array [B, H or G, numbers] of floats, or of doubles for f64. NULL without a state.
+       - state_sums: returns its bytes, or 0 if the sums of a state are no matrices
+       - state_set, state_get: NAME_state_set and NAME_state_get
+       - state_arrays: how many matrices the numbers of a head are, one after another
+       - state_shapes: the features and columns of each. Sums of weights have 1 column */
     size_t (*state_sums)(const struct attn_problem *problem);
     int (*state_set)(const struct attn_problem *problem, void *state, const void *sums);
     int (*state_get)(const struct attn_problem *problem, const void *params, void *state, void *sums, void *workspace);
+    int state_arrays;
+    const int64_t *state_shapes;
 };
 
 #elif ATTNRT_TYPES != 22

@@ -182,7 +182,7 @@ static void take_share(const struct program *p, int threads, int number, int the
     share->threads = there;
     share->work = workspace + (size_t)number * p->own;
     share->shared = workspace + all * p->own;
-    share->window = (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / share->threads;
+    share->window = p->slot ? (int64_t)(((all - 1) * p->shared + all * p->slots * p->slot) / p->slot) / there : 0;
     share->slots = share->shared + p->shared + (size_t)(number * share->window) * p->slot;
 }
 

@@ -458,6 +458,16 @@ INLINE int64_t segment_length(const struct share *share, int64_t chunks)
     return (each + rounds - 1) / rounds;
 }
 
+/* Returns the part of from <= x < to that the thread computes. Parts are in the order of threads, and begin at multiples
+   of `unit`. */
+INLINE struct attn_range range_of_share(const struct share *share, int64_t from, int64_t to, int64_t unit)
+{
+    const int64_t first = from / unit, units = to > from ? (to - 1) / unit + 1 - first : 0,
+        begin = first + units * share->number / share->threads,
+        end = first + units * (share->number + 1) / share->threads;
+    return (struct attn_range){max(from, begin * unit), min(to, end * unit)};
+}
+
 /* Segments are added to a group in order. await_segment waits until all earlier segments are added. pass_segment
    announces that `segment` is added. */
 INLINE void await_segment(const struct share *share, int64_t group, int64_t segment)

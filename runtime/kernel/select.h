@@ -224,14 +224,36 @@ TARGET INLINE void T(select)(int64_t lanes, const int64_t count, const int64_t b
     }
 }
 
-/* Writes the numbers of the best candidates of each row, in ascending order, then -1. */
-TARGET INLINE void T(select_list)(int64_t lanes, const int64_t count, const int64_t block, REAL *best, int64_t best_row,
-    REAL *known, int64_t known_row, int32_t *list)
+/* Adds the candidates of a thread with later keys. */
+TARGET INLINE void T(select_join)(struct T(candidates) *c, const int64_t count, const struct T(candidates) *later)
 {
-    for (int64_t r = 0; r < lanes; r++, best += best_row, known++, list += count) {
-        struct T(candidates) c = T(select_row)(best, count, known, known_row);
-        if (block > 1) T(select_add)(&c, count, known[3 * known_row], known[2 * known_row]);
-        if (c.held > count) T(select_best)(&c, count, count);
-        for (int64_t k = 0; k < count; k++) list[k] = k < c.held ? (int32_t)c.number[k] : -1;
+    for (int64_t k = 0; k < later->held; k += LANES) {
+        T(select_room)(c, count, LANES);
+        const T(mask) lane = {IOTA()};
+        const T(vec) x = T(pick)(lane < (T(mask)){0} + (BITS)(later->held - k), T(load)(later->value + k),
+            T(splat)(-HUGE_VAL));
+        T(select_append)(c, x, (T(mask))T(load)((const REAL *)(const void *)(later->number + k)));
     }
+}
+
+/* Writes the numbers of the best candidates of each row, in ascending order, then -1. The memory of a thread begins
+   `own` bytes after that of the thread before. */
+TARGET INLINE void T(select_list)(int64_t lanes, const int64_t count, const int64_t block, REAL *best, int64_t best_row,
+    REAL *known, int64_t known_row, int32_t *list, const struct share *share, const int64_t own)
+{
+    synchronise(share);
+    for (int64_t r = share->number; r < lanes; r += share->threads) {
+        struct T(candidates) c = {0};
+        for (int64_t t = 0; t < share->threads; t++) {
+            const int64_t at = (t - share->number) * own / (int64_t)sizeof(REAL);
+            REAL *const state = known + at + r;
+            struct T(candidates) of_thread = T(select_row)(best + at + r * best_row, count, state, known_row);
+            if (t == 0) c = of_thread;
+            if (t > 0) T(select_join)(&c, count, &of_thread);
+            if (block > 1) T(select_add)(&c, count, state[3 * known_row], state[2 * known_row]);
+        }
+        if (c.held > count) T(select_best)(&c, count, count);
+        for (int64_t k = 0; k < count; k++) list[r * count + k] = k < c.held ? (int32_t)c.number[k] : -1;
+    }
+    synchronise(share);
 }

@@ -14,6 +14,8 @@ from suite import WHOLE, check, execute
 STORED = {'f16': (128, 48), 'bf16': (48, 160), 'fp8': (64, 24), 'i8': (64, 48), 'i8_32': (128, 64), 'i8_64': (64, 128),
           'q8_0': (64, 160), 'q4_0': (128, 96)}
 DECAY = 's * s * pow(1 - pow(2, -3 - h), i - j)'
+INDEXER = {'arrays': {'qi': {'shape': ['B', 1, 'Nq', 8]}, 'ki': {'shape': ['B', 1, 'Nk', 8]}},
+           'scores': {'r': {'query': 'qi', 'key': 'ki', 'sum': 'r'}}, 'similarity': 'softmax', 'shape': {'head_dim': 16}}
 SPECS = {
     'softmax': {'similarity': 'softmax', 'shape': {'head_dim': 64}},
     'causal': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 64}},
@@ -77,6 +79,15 @@ SPECS = {
              'mask': {'expr': 'tree[b][row][j]'}, 'dtype': 'bf16', 'shape': {'head_dim': 24}},
     'pair-ids': {'arrays': {'id': {'shape': ['B', 'Nq', 'Nk'], 'type': 'int'}}, 'similarity': 'softmax',
                  'mask': {'all': ['causal', {'expr': 'id[b][row][j] % 3 == 0'}]}, 'shape': {'head_dim': 16}},
+    # Threads share the keys of a row whose best keys are listed. Many keys have equal values, or NaN, which is not listed.
+    'top': {'mask': {'all': ['causal', {'top': {'count': 70, 'by': 'fmin(fmax(r, -1), 1)'}}]}, **INDEXER},
+    'top-blocks': {'mask': {'all': [{'window': {'left': 900}}, {'top': {'count': 5, 'block': 24, 'by': 'sqrt(r)'}}]},
+                   **INDEXER},
+    'top-f64': {'mask': {'top': {'count': 200, 'by': 'sqrt(r)'}}, 'dtype': 'f64', **INDEXER},
+    'top-f16': {'mask': {'all': ['causal', 'document', {'top': {'count': 33, 'by': 'fmin(r, 2)'}}]}, 'dtype': 'f16',
+                **INDEXER},
+    'top-own': {'similarity': 'softmax', 'mask': {'all': ['causal', {'top': {'count': 40, 'by': 'fmin(s, 1)'}}]},
+                'shape': {'head_dim': 16}},
     # Many heads that share keys take the place of queries.
     'values': {'similarity': 'softmax', 'mask': 'causal', 'shape': {'head_dim': 24, 'value_dim': 16, 'values': 'keys'}},
     'values-bf16': {'similarity': {'softmax': {'cap': 5.0}}, 'mask': 'causal', 'dtype': 'bf16',
@@ -113,12 +124,14 @@ ROWS = [(1, heads, 2, n_q, n_k) for n_q, n_k, heads in
          (1, 145, 10), (2, 1040, 6), (3, 17, 6), (4, 150, 8), (5, 15, 6)]]
 # Specs whose kernels have no loops for few queries.
 WITHOUT = {name: 'its map has a matrix for each head' for name in ('hedgehog', 'values-hedgehog')}
+WITHOUT |= {'top-own': 'query heads have different lists'}
+GATHERED = 'top', 'top-blocks', 'top-f64'   # other masks are tests or bounds, so kernels gather keys
 WITHOUT_HEADS = ('values-documents', 'values-dense', 'values-ranges', *WITHOUT)
 OPTIMISED = ('causal', 'causal-f16', 'stored-q4_0') if WHOLE else ('causal-f16',)
 
 
 def has_loops(made, name):
-    for word, wanted in ('few', name not in WITHOUT), ('heads', 'values' in name and name not in (*WITHOUT, *WITHOUT_HEADS)):
+    for word, wanted in ('few', name not in WITHOUT), ('heads', ('values' in name and name not in (*WITHOUT, *WITHOUT_HEADS)) or name in GATHERED):
         check(('few_%s_' % word in made.text()) == wanted, 'it has %s loops for %s' % ('no' if wanted else 'now', word))
 
 
